@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** How many connections are opened at a time: fewer than wait to be accepted. */
+/** How many connections are opened at the same time. The system lets more than this wait until the server accepts them. */
 const AT_A_TIME = 100
 
 /**
- * Opens one connection more than a server should accept.
- * @returns how many the server keeps, when it has closed at least one of them
+ * Opens one connection more than a server should accept, and waits until the server has closed at least one of them.
+ * @returns how many connections the server keeps
  */
 export async function acceptedConnections(url: string, expected: number): Promise<number> {
   const { hostname, port } = new URL(url)
@@ -34,7 +34,7 @@ export async function acceptedConnections(url: string, expected: number): Promis
     await Promise.all(Array.from({ length: Math.min(left, AT_A_TIME) }, openOne))
   }
   await closed
-  // A server that accepted fewer has closed the others by the time that it answers those that it keeps.
+  // By the time when the server answers a connection that it keeps, it has closed all that it does not keep.
   const [first] = open
   first?.write('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
   if (first !== undefined) await once(first, 'data')

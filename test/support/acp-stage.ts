@@ -1,4 +1,4 @@
-/** Runs an agent of ACP that a test describes (`programs/acp-agent.mjs`), as a real program. */
+/** Runs an ACP agent as a real program (`programs/acp-agent.mjs`). The test describes what the agent does. */
 import { fileURLToPath } from 'node:url'
 import { acpRunner, type AcpRunnerOptions } from '../../src/acp/index.js'
 import type { TaskAnswer } from '../../machines/records.js'
@@ -14,7 +14,7 @@ export interface AgentScript {
   readonly [field: string]: unknown
 }
 
-/** The options that run it. */
+/** The options of a runner that starts the agent. */
 export const agentOptions = (does: AgentScript, more: Partial<AcpRunnerOptions> = {}): AcpRunnerOptions => ({
   command: process.execPath,
   args: [script, JSON.stringify(does)],
@@ -22,7 +22,7 @@ export const agentOptions = (does: AgentScript, more: Partial<AcpRunnerOptions> 
   ...more,
 })
 
-/** A context whose questions are answered in order; without an answer they stay open until their signal aborts. */
+/** A context that answers the questions of a run in order. A question without an answer stays open until its signal aborts. */
 export function answering(...answers: readonly (TaskAnswer | string)[]) {
   const questions: TaskQuestionInput[] = []
   const waiting = [...answers]
@@ -42,14 +42,14 @@ export function answering(...answers: readonly (TaskAnswer | string)[]) {
   return { context, questions }
 }
 
-/** Runs it to its end. */
+/** Runs the agent to its end. */
 export const runAgent = async (
   does: AgentScript,
   more?: Partial<AcpRunnerOptions>,
   context: RecordedContext = createRunContext(),
 ): Promise<OutputObject> => acpRunner(agentOptions(does, more)).run(runInput(), context)
 
-/** The results of its acts. */
+/** Runs the agent to its end. Returns the results of its acts. */
 export async function results(
   does: AgentScript,
   more?: Partial<AcpRunnerOptions>,
@@ -59,7 +59,7 @@ export async function results(
   return JSON.parse(final_message) as unknown[]
 }
 
-/** Its failure. */
+/** Runs an agent that must fail. Returns its error. */
 export const failure = (
   does: AgentScript,
   more?: Partial<AcpRunnerOptions>,

@@ -1,4 +1,4 @@
-/** The extension in Chromium, connected to a real server, and what a client with a valid token does with it. */
+/** The extension in Chromium, connected to a real server, and a client with a valid token that attacks it. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -14,13 +14,13 @@ export const TOKEN = 'not-for-pages-'.repeat(3)
 
 export interface AttackedExtension {
   readonly browser: ExtensionBrowser
-  /** Of the pages, without a slash at the end. Every path has one, with a button, and its path as the title. */
+  /** The address of the test's pages, without a slash at the end. There is a page at every path, with a button and with the path as its title. */
   readonly site: string
-  /** Serves a page, by its path. */
+  /** Serves a page at a path. */
   serve(path: string, answer: (request: IncomingMessage, response: ServerResponse) => void): void
-  /** Runs a command to its end. Returns its text, or its code and message. */
+  /** Runs a command to its end. Returns its text. If it fails, returns its code and message. */
   use(tool: string, args?: Record<string, unknown>): Promise<string>
-  /** Runs a function in the page, with an element if there is a target. */
+  /** Runs a function in the page. With a target, the function receives that element. */
   evaluate(code: string, target?: string): Promise<string>
   /** The id of the current tab. */
   currentTab(): Promise<number>

@@ -1,6 +1,6 @@
 /**
- * Programs for a browser that use the built package as an application does: installed in a separate project, bundled by esbuild, and
- * served on the loopback interface, each as the script of an empty page.
+ * Programs for a browser that use the built package as an application does. The package is installed in a separate project, and esbuild bundles each
+ * program. A server on the loopback interface serves each one as the script of an empty page.
  */
 import { build } from 'esbuild'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ export interface BrowserPages {
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-/** The packages that `agent-tasks`, `agent-tasks/inspect` and `agent-tasks/client` may load. npm installs them with the package. */
+/** The packages that `agent-tasks`, `agent-tasks/inspect` and `agent-tasks/client` may import. npm installs them together with `agent-tasks`. */
 const OWN_DEPENDENCIES = ['rxjs', 'ws', 'xstate', 'zod']
 
 /**

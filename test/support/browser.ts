@@ -22,7 +22,7 @@ export interface Browser {
 }
 
 export interface BrowserOptions {
-  /** `full`, the server's default: each result contains a snapshot. `none`: only that of `browser_snapshot` does. */
+  /** `full`, the default of the server: each result contains a snapshot. `none`: only the result of `browser_snapshot` contains one. */
   readonly snapshotMode?: 'full' | 'none'
 }
 
@@ -30,17 +30,17 @@ export type Command = TaskSubmission['commands'][number]
 
 const server = fileURLToPath(new URL('../../node_modules/@playwright/mcp/cli.js', import.meta.url))
 
-/** Longer than any page needs on a busy machine. */
+/** How long an action may take, in ms. It is longer than any page needs on a busy machine. */
 const ACTION_MS = 30_000
-/** The commands wait for the page themselves. */
+/** How long the server waits after an action, in ms. Short, because the commands of the tests wait for the page themselves. */
 const SETTLE_MS = 100
 
 /** How long processes may take to exit, in ms. */
 export const GONE_MS = 5000
 
 /**
- * Starts the MCP server of a browser; the browser itself starts with its first command. Its user agent is its id. The caller must pass
- * it to a server that closes it: a test fails if a process is left when it has finished.
+ * Starts the MCP server of a browser. The browser itself starts with the first command, and its user agent is `id`. The caller must pass the instance to
+ * a server that closes it. A test fails if it has left a process of the browser.
  * @throws Error when a program is missing, with the command that installs it
  */
 export async function openBrowser(id: string, { snapshotMode = 'none' }: BrowserOptions = {}): Promise<Browser> {
@@ -58,7 +58,7 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
       ...['--output-dir', output, '--snapshot-mode', snapshotMode],
       ...['--user-agent', id, '--timeout-action', String(ACTION_MS), '--timeout-settle', String(SETTLE_MS)],
     ],
-    // Also the place of the profile that a killed browser leaves behind.
+    // A browser that is killed leaves its profile in this folder, too.
     env: { ...family.env, TMPDIR: output },
   })
   onTestFinished(async () => {
@@ -72,14 +72,14 @@ export async function openBrowser(id: string, { snapshotMode = 'none' }: Browser
 /** Runs commands in a browser, all of which must succeed. Returns the text of each result. */
 export type Perform = (...commands: Command[]) => Promise<string[]>
 
-/** A browser with its own server, and a client of that. All close when the test has finished. */
+/** Starts a browser with a server and a client of its own. All of them close when the test has finished. */
 export async function serveBrowser(id: string) {
   const { instance, family } = await openBrowser(id)
   const settings = { port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} } as const
   const server = await startTaskServer({ ...settings, instances: [instance] })
   const client = createTaskClient({ url: server.httpUrl })
   onTestFinished(async () => {
-    // Processes without the mark are found by their parents, while the parents live.
+    // Looks for processes now. A process without the mark can be found only while its parent lives.
     family.alive()
     await client.close()
     await server.close({ drainMs: 0 })
@@ -87,7 +87,7 @@ export async function serveBrowser(id: string) {
   return { server, client }
 }
 
-/** Runs commands in a browser of its own. */
+/** Starts a browser of its own for the test. Returns a function that runs commands in it. */
 export async function openDriver(id: string): Promise<Perform> {
   const { client } = await serveBrowser(id)
   return async (...commands) => {
@@ -108,7 +108,7 @@ export function command(tool_name: string, args: Record<string, unknown> = {}, t
   return { tool_name, args, ...(timeout !== undefined && { timeout }) }
 }
 
-/** The text of a command's result, in an ended task. */
+/** The text of a command's result in a task that has ended. */
 export function textOf({ results }: TaskCompleteMessage, index: number): string {
   const { content = [] } = Object(results[index]?.result) as { content?: { type: string; text?: string }[] }
   return content.map(({ text = '' }) => text).join('\n')

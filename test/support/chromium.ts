@@ -1,8 +1,8 @@
-/** Chromium: where it is, and how it is started. */
+/** Finds and starts Chromium. */
 import { existsSync } from 'node:fs'
 import { chromium, type Browser } from 'playwright-core'
 
-/** @throws Error when it is missing, with the command that installs it */
+/** @throws Error when Chromium is missing, with the command that installs it */
 export function chromiumPath(): string {
   const executable = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
   if (existsSync(executable)) return executable
@@ -12,7 +12,7 @@ export function chromiumPath(): string {
   )
 }
 
-/** Starts it without a window. The caller closes it. */
+/** Starts Chromium without a window. The caller must close it. */
 export async function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox'] })
 }

@@ -27,7 +27,7 @@ export const post = (
     headers: { 'content-type': 'application/json', ...headers },
   })
 
-/** A task of one command for a watched instance. */
+/** A task with one command for a watched instance (cluster-instance.ts). */
 export const taskFor = (instanceId: string, tool: 'do' | 'hold', args: { mark: string } & Record<string, unknown>) => ({
   task_name: args.mark,
   task_intention: 'to be run',
@@ -35,7 +35,7 @@ export const taskFor = (instanceId: string, tool: 'do' | 'hold', args: { mark: s
   commands: [{ tool_name: tool, intention: '', args }],
 })
 
-/** Submits a task that must be accepted. */
+/** Submits a task that must be accepted. Returns its id. */
 export async function submit(url: string, task: ReturnType<typeof taskFor>): Promise<string> {
   const { status, body } = await post(url, '/tasks', task)
   if (status !== 201) throw new Error(`${status} ${JSON.stringify(body)}`)
@@ -53,7 +53,7 @@ export async function taskOf(url: string, taskId: string): Promise<SeenTask> {
   return body['task'] as SeenTask
 }
 
-/** Waits until something holds, as long as the test may take. */
+/** Waits until `look` returns a value, for as long as the test may take. */
 export async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
   for (;;) {
     const found = await look()
@@ -69,7 +69,7 @@ export const untilEnded = (url: string, taskId: string): Promise<SeenTask> =>
     return ['completed', 'failed', 'cancelled'].includes(task.status) && task
   })
 
-/** Which node the instance `w` is connected to, by what each says of itself. */
+/** Returns the number of the node that the instance `w` is connected to. Each node is asked. */
 export async function holderOf(urls: readonly string[]): Promise<number> {
   for (const [index, url] of urls.entries()) {
     const metrics = await (await fetch(`${url}/metrics`)).text()

@@ -1,20 +1,20 @@
-/** A worker of a cluster that writes down what it does: which call, when it starts and when it ends. */
+/** A worker of a cluster that records its calls: which call, when it starts and when it ends. */
 import { onTestFinished } from 'vitest'
 import { connectInstance, type ConnectedInstance } from '../../src/client/index.js'
 
 export interface Deed {
   readonly mark: string
   readonly step: 'start' | 'end'
-  /** When, in ms since 1970. */
+  /** When it happened, in ms since 1970. */
   readonly at: number
 }
 
 export interface WatchedInstance {
   readonly instance: ConnectedInstance
   readonly deeds: Deed[]
-  /** The calls that have started, in order. */
+  /** The marks of the calls that have started, in order. */
   started(): string[]
-  /** The most calls that were in flight at once. */
+  /** The maximum number of calls that ran at the same time. */
   readonly mostAtOnce: number
   /** Ends a call of `hold`. */
   finish(mark: string): void
@@ -22,7 +22,10 @@ export interface WatchedInstance {
   untilStarted(mark: string): Promise<void>
 }
 
-/** Connects a worker with the tools `do`, which takes `ms`, and fails with `error` or returns so many characters, and `hold`, which the test ends. Both have a `mark`. A node that does not answer is left after twice the heartbeat. */
+/**
+ * Connects a worker with two tools. A call of `do` takes `ms`, and then fails with `error` or returns as many characters as asked. A call of `hold` ends
+ * when the test ends it. Both tools have the argument `mark`. The worker leaves a node that does not answer for twice the heartbeat.
+ */
 export async function connectWatched(url: string, id: string, heartbeatMs = 30_000): Promise<WatchedInstance> {
   const deeds: Deed[] = []
   const held = new Map<string, () => void>()

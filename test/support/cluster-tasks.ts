@@ -1,4 +1,4 @@
-/** The tasks of a cluster as a host sees them, by a task manager of this process. */
+/** The tasks of a cluster as a host sees them, through a task manager in this process. */
 import { vi } from 'vitest'
 import type { ClusterTasks } from '../../src/command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../../src/command-tasks/task-manager.js'

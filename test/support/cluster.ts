@@ -1,4 +1,4 @@
-/** A cluster for tests: a Redis of its own, nodes as processes that can be killed and paused, and one address in front of them. */
+/** A cluster for tests. It has its own Redis, nodes as processes that can be killed and paused, and one address in front of the nodes. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -13,45 +13,48 @@ export interface NodeProcess {
   readonly pid: number
   readonly httpUrl: string
   readonly wsUrl: string
-  /** What it has written to its log. */
+  /** The lines of its log. */
   readonly log: string[]
   readonly ended: Promise<number | null>
   readonly isEnded: boolean
-  /** Whether the address in front of the nodes leaves it out. */
+  /** Whether the node is paused. The address in front of the nodes leaves out a paused node. */
   readonly isPaused: boolean
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
-  /** SIGSTOP. */
+  /** Sends SIGSTOP. */
   pause(): void
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void
-  /** SIGTERM: it drains. Resolves with its exit code. */
+  /** Sends SIGTERM, so that the node drains. Resolves with its exit code. */
   stop(): Promise<number | null>
 }
 
 export interface NodeSetup {
   readonly cluster?: { readonly [Name in keyof BullmqClusterOptions]?: BullmqClusterOptions[Name] | undefined }
   readonly server?: TaskServerOptions
-  /** The id of an instance of the node itself. */
+  /** The id of an instance in the process of the node. */
   readonly local?: string
-  /** How far its clock is ahead, in ms. */
+  /** How far the clock of the node is ahead, in ms. */
   readonly clockShiftMs?: number
 }
 
 export interface TestCluster {
   readonly redis: RedisServer
-  /** The address that all nodes are behind: a connection goes to the next node that lives. */
+  /** The address in front of all nodes. Each connection goes to the next node that lives. */
   readonly url: string
   readonly nodes: readonly NodeProcess[]
   readonly startNode: (setup?: NodeSetup) => Promise<NodeProcess>
-  /** Cuts the connections through the address: all, or each n-th. */
+  /** Cuts the connections through the address: all of them, or every n-th. */
   readonly cut: (each?: number) => void
 }
 
-/** A short time after which a node counts as dead, in ms, for tests that wait for it. A machine that is too busy kills others, too. */
+/**
+ * After this time a silent node counts as dead, in ms. It is short, because tests wait for it. On a machine that is too busy, living nodes count as
+ * dead, too.
+ */
 export const LOCK_MS = 3000
 
-/** Starts a cluster whose dead nodes are soon noticed. */
+/** Starts a cluster that notices dead nodes early. */
 export const startMortalCluster = (
   count: number,
   setup: NodeSetup = {},
@@ -87,7 +90,7 @@ export async function startCluster(
   return { redis, url, nodes, startNode, cut: front.cut }
 }
 
-/** Starts a server as a process of its own, which ends with the test. Its first line has its URLs as JSON. */
+/** Starts a server as a separate process, which ends with the test. The first line of its output has its URLs, as JSON. */
 export async function startServer(args: readonly string[], env: Record<string, string> = {}): Promise<NodeProcess> {
   const child = spawn(process.execPath, ['--import', 'tsx', ...args], {
     env: { PATH: process.env['PATH'], ...env },

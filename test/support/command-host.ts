@@ -59,11 +59,11 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
     instances,
     tasks,
     onError,
-    /** Every event, in order. */
+    /** Every event of the manager, in order. */
     told,
     calls,
     connect,
-    /** Submits a task with one command for each name. @throws when it is refused */
+    /** Submits a task with one command for each name. @throws Error when the task is refused */
     submit(names: string | string[], more: Partial<TaskSubmitMessage> & { timeout?: number } = {}): string {
       const { timeout, ...rest } = more
       const commands = [names]
@@ -87,14 +87,14 @@ export function createCommandHost(options: Partial<TaskManagerOptions> = {}) {
     },
     of: (taskId: string) => told.filter((message) => message.taskId === taskId),
     completes: () => told.flatMap((message) => (message.type === 'task_complete' ? [message] : [])),
-    /** The events of a task in short: `cmd_1 running`, `cmd_1 success`, `completed`. */
+    /** The events of a task in short form: `cmd_1 running`, `cmd_1 success`, `completed`. */
     story: (taskId: string): string[] =>
       told
         .filter((message) => message.taskId === taskId)
         .map((message) =>
           message.type === 'task_progress' ? `${message.commandId} ${message.status}` : message.status,
         ),
-    /** Disposes of everything. Returns the console warnings meanwhile. */
+    /** Disposes everything. Returns the console warnings that were printed meanwhile. */
     dispose: async (): Promise<unknown[][]> => {
       const disposed = Promise.all([tasks.dispose(), instances.dispose()])
       for (let turn = 0; turn < 20; turn += 1) {

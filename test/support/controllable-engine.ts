@@ -1,4 +1,4 @@
-/** An engine whose runs a test begins, ends and abandons. It follows the rules of the port, without its timing. */
+/** An engine whose runs the test begins, ends and abandons. It follows the rules of the interface `Engine`, but the test decides when things happen. */
 import type { Engine, Outcome, Work } from '../../src/engine/engine.js'
 
 interface ControlledRun {
@@ -6,11 +6,11 @@ interface ControlledRun {
   readonly signal: AbortSignal
   readonly outcome: Outcome | undefined
   readonly hasBegun: boolean
-  /** Starts the work, or skips it if it was aborted before. */
+  /** Starts the work. Skips it if it was aborted before. */
   begin(): void
-  /** Ends the work, and begins it first if necessary. After `abandon` the outcome is late. */
+  /** Ends the work. Begins it first if necessary. After `abandon`, the outcome comes too late. */
   finish(outcome: Extract<Outcome, { type: 'returned' | 'threw' }>): void
-  /** Ends the grace of an aborted run. Does nothing to other runs. */
+  /** Ends the grace period of an aborted run. Does nothing for other runs. */
   abandon(): void
 }
 
@@ -22,7 +22,10 @@ export interface ControllableEngine extends Engine {
   accept(): void
 }
 
-/** Makes a controllable engine. `onEvent` is called for each start and abort. */
+/**
+ * Makes a controllable engine.
+ * @param onEvent called for each start and abort
+ */
 export function createControllableEngine(
   onEvent: (event: { run: number } & ({ started: Work } | { aborted: unknown })) => void = () => undefined,
 ): ControllableEngine {

@@ -1,4 +1,4 @@
-/** Real sockets that a test can cut, or let lose messages, as a network does. */
+/** Real sockets that the test can cut, or whose messages it can drop, as a network does. */
 import { WebSocket } from 'ws'
 import type { SocketConstructor } from '../../src/client/platform.js'
 
@@ -6,11 +6,11 @@ export interface CuttableSockets {
   readonly WebSocket: SocketConstructor
   /** How many sockets were opened. */
   readonly count: number
-  /** Destroys every socket without a close frame. */
+  /** Destroys every socket without a close frame, as a lost network does. */
   cut(): void
-  /** From now on messages to the present sockets are lost. */
+  /** Drops all messages to the present sockets from now on. */
   deafen(): void
-  /** Resolves when this many sockets have been opened in all. */
+  /** Resolves when this many sockets have been opened in total. */
   opened(count: number): Promise<void>
 }
 

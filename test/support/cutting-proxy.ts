@@ -1,12 +1,12 @@
-/** A relay before a server, whose connections a test can cut before a message reaches the server, or before its answer comes back. */
+/** A relay in front of a server. A test can cut a connection before a message reaches the server, or before the answer comes back. */
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 export interface CuttingProxy {
   readonly port: number
-  /** Connections that were cut. */
+  /** How many connections were cut. */
   readonly cuts: number
-  /** The next message of a client never arrives, or its answer does not: its connection is cut. */
+  /** Cuts a connection at the next message of a client: before the message arrives, or before its answer does. */
   cutNext(when: 'before the request' | 'after the request'): void
   close(): Promise<void>
 }

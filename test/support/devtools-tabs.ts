@@ -1,4 +1,4 @@
-/** A Chromium without the extension, and its tabs as the tools see them, over the raw DevTools protocol. All tabs are under control. */
+/** A Chromium without the extension. The tools use its tabs over the raw DevTools protocol. All tabs are under control. */
 import { spawn } from 'node:child_process'
 import { once, setMaxListeners } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -18,7 +18,7 @@ import { chromiumPath } from './chromium.js'
 import { connectDevTools, type DevTools } from './devtools.js'
 import { socketUrlOf } from './extension-browser.js'
 
-/** Starts a Chromium without a window, in which each site has a process of its own. */
+/** Starts a Chromium without a window. Each site runs in a process of its own. */
 export async function startChromium(flags: readonly string[] = []) {
   const profile = await mkdtemp(join(tmpdir(), 'agent-tasks-chromium-'))
   const chromium = spawn(
@@ -47,7 +47,7 @@ interface Target {
   readonly title: string
 }
 
-/** Tabs whose targets the tests can reach. */
+/** The tabs of the browser, which a test can take back. */
 export interface DevtoolsTabs extends Tabs {
   /** Takes the current tab back, as the person would. */
   takeBack(): Promise<void>
@@ -91,7 +91,7 @@ export async function devtoolsTabs(devtools: DevTools): Promise<DevtoolsTabs> {
 
   return {
     list: async () => {
-      // What an event says of its title may be late.
+      // The title is read here, because its change may be reported late.
       const { targetInfos } = await devtools.send('Target.getTargets')
       return [...targets.keys()].flatMap((id) => targetInfos.filter(({ targetId }) => targetId === id)).map(tabOf)
     },
@@ -137,7 +137,7 @@ async function attach(devtools: DevTools, targetId: string): Promise<AttachedDeb
   const sessions = new Set([own])
   const listeners = new Set<(event: DebuggeeEvent) => void>()
   const leaving = new AbortController()
-  // One for each command in flight.
+  // Each command in flight adds a listener, so there is no limit.
   setMaxListeners(0, leaving.signal)
   const allowed = createFrameSessions(refusalOf)
   let left: Promise<unknown> = Promise.resolve()

@@ -1,4 +1,7 @@
-/** The DevTools protocol of a whole browser, over its socket. Playwright would attach itself to every tab, which the extension respects. */
+/**
+ * The DevTools protocol of a whole browser, over its WebSocket. Playwright is not used, because it would attach its debugger to every tab, and the
+ * extension does not use such a tab.
+ */
 import type { ProtocolMapping } from 'devtools-protocol/types/protocol-mapping.js'
 import { WebSocket } from 'ws'
 
@@ -27,7 +30,7 @@ interface Answer {
   readonly error?: { readonly message: string }
 }
 
-/** @param url what the browser prints behind `DevTools listening on` */
+/** @param url the URL that the browser prints after `DevTools listening on` */
 export async function connectDevTools(url: string): Promise<DevTools> {
   const socket = new WebSocket(url)
   const waiting = new Map<number, (answer: Answer) => void>()

@@ -1,4 +1,4 @@
-/** Chromium with the built extension. The person's side of it: settings, clicks on the icon, tabs; and the end of its service worker. */
+/** Chromium with the built extension. It does what the person does: enters settings, clicks the icon, opens tabs. It can also end the service worker. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -16,22 +16,22 @@ const folder = fileURLToPath(new URL('../../dist/extension', import.meta.url))
 const OPTIONS = `${EXTENSION_ORIGIN}/options/options.html`
 const WORKER = `${EXTENSION_ORIGIN}/background.js`
 
-/** How long the browser may take for anything that is waited for, in ms. */
+/** How long to wait for the browser, in ms. */
 const PATIENCE_MS = 20_000
 
 export interface ExtensionBrowser {
   readonly devtools: DevTools
-  /** Runs the body of an async function in the service worker, which must run. Returns its value. */
+  /** Runs the body of an async function in the service worker, and returns its value. The service worker must be running. */
   inWorker<T>(body: string): Promise<T>
-  /** The same in the script or page whose address ends so. */
+  /** Does the same in the script or page whose address has this ending. */
   inTarget<T>(ending: string, body: string): Promise<T>
-  /** Runs the body of an async function in the options page, which is opened first if it is not open. */
+  /** Runs the body of an async function in the options page. Opens the page first if necessary. */
   inOptions<T>(body: string): Promise<T>
-  /** A session with the options page. */
+  /** Returns the id of a DevTools session with the options page. */
   optionsSession(): Promise<string>
   /** Enters settings and waits for the phase of the connection. */
   connect(url: string, options?: { readonly token?: string; readonly name?: string }): Promise<void>
-  /** Waits until the options page says this of the connection. */
+  /** Waits until the options page shows this phase of the connection. */
   phase(phase: 'connected' | 'connecting' | 'stopped', isFailing?: boolean): Promise<void>
   /** Opens a tab, as the person does. Returns its id. */
   openTab(url: string): Promise<number>
@@ -39,15 +39,15 @@ export interface ExtensionBrowser {
   clickIcon(tabId: number): Promise<void>
   /** Takes all tabs out of the group, as the person does. */
   takeAllBack(): Promise<void>
-  /** Ends the service worker, as the browser does. Its storage stays. */
+  /** Ends the service worker, as the browser does. Its `chrome.storage` stays. */
   suspend(): Promise<void>
   close(): Promise<void>
 }
 
 export interface ExtensionBrowserOptions {
-  /** The folders of other extensions. */
+  /** The folders of other extensions to load. */
   readonly besides?: readonly string[]
-  /** The X display for its window. Default: it has no window. */
+  /** The X display for its window. Default: the browser has no window. */
   readonly display?: string
 }
 
@@ -102,12 +102,12 @@ export async function startExtensionBrowser({
     try {
       return await run<T>(sessionId, body)
     } finally {
-      // With a session the browser would not end a service worker, and a tab would have another debugger.
+      // Closes the session. While a session is open, the browser does not end a service worker, and a tab counts as debugged.
       await devtools.send('Target.detachFromTarget', { sessionId }).catch(() => undefined)
     }
   }
 
-  // It opens by itself when the extension is installed.
+  // The options page opens by itself when the extension is installed.
   const optionsSession = (): Promise<string> => sessionOf(OPTIONS)
   const inOptions = async <T>(body: string): Promise<T> => run<T>(await optionsSession(), body)
 
@@ -152,7 +152,7 @@ export async function startExtensionBrowser({
       await rm(profile, { recursive: true, force: true, maxRetries: 5 })
     },
   }
-  // The browser loads extensions after it listens.
+  // The browser loads extensions only after it listens.
   await waitFor(async () => {
     const phase = await inOptions(`return document.getElementById('state')?.dataset.phase`)
     return phase === undefined || phase === 'unknown' ? undefined : true
@@ -160,7 +160,7 @@ export async function startExtensionBrowser({
   return browser
 }
 
-/** What a browser that listens prints. */
+/** Returns the URL that a browser prints when it listens. */
 export async function socketUrlOf(stderr: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface({ input: stderr })) {
     const [, url] = /^DevTools listening on (ws:\S+)/.exec(line) ?? []
@@ -172,7 +172,7 @@ export async function socketUrlOf(stderr: NodeJS.ReadableStream): Promise<string
   throw new Error('The browser has ended.')
 }
 
-/** Asks again and again until there is a value. */
+/** Calls `ask` again and again until it returns a value. */
 export async function waitFor<T>(ask: () => Promise<T | undefined>, what: string): Promise<T> {
   const until = Date.now() + PATIENCE_MS
   while (Date.now() < until) {

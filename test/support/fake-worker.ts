@@ -1,4 +1,4 @@
-/** A remote worker without a network: it registers, sends hello, and answers calls with the tools of the suite. */
+/** A remote worker without a network: it registers, sends hello, and answers calls with the tools of the suite (suite-tools.ts). */
 import {
   serverToWorkerSchema,
   type RegisterResponse,
@@ -11,19 +11,19 @@ import { acceptWorker, type WorkerConnectionOptions } from '../../src/instances/
 import { SuiteFailure, type SuiteTools } from './suite-tools.js'
 
 export interface FakeWorker {
-  /** Every message of the server. */
+  /** Every message that the server has sent. */
   readonly heard: ServerToWorkerMessage[]
   /** The code and reason with which the server closed the socket. */
   readonly closedBy: { code: number; reason: string } | undefined
   /** Sends a message, or malformed text. */
   say(message: WorkerMessage | string): void
-  /** Sends hello with the registration, and the calls of earlier connections that are in flight. */
+  /** Sends hello with the registration. `calls` are the calls of earlier connections that are still running. */
   hello(calls?: readonly string[]): void
-  /** Breaks the socket. */
+  /** Breaks the connection. */
   drop(): void
 }
 
-/** Opens a socket. With `tools` it answers calls; without, the test does. */
+/** Opens a connection. With `tools` the worker answers calls. Without them the test answers. */
 export function connectFakeWorker(
   instances: InstanceManager,
   registration: Pick<RegisterResponse, 'instanceId' | 'secret'>,
@@ -40,7 +40,7 @@ export function connectFakeWorker(
         if (closedBy !== undefined) throw new Error('the socket is closed')
         const message = serverToWorkerSchema.parse(JSON.parse(text))
         heard.push(message)
-        // Asynchronous, as over a network.
+        // Answers later, as over a network.
         queueMicrotask(() => answer(message))
       },
       close: (code, reason) => {

@@ -1,9 +1,9 @@
 /**
- * `npm run faults`: plants every fault and expects the property that it names to fail. Each property must also hold without a fault. It
- * reports faults that were missed, and invariants without a fault.
+ * `npm run faults`: plants every fault, and expects the property that the fault names to fail. Without a fault, each property must hold. It reports
+ * faults that no property caught, and invariants without a fault.
  *
- * FC_SEED      another seed, the same for all, or `random`
- * FAULT        only the faults of this invariant, or whose name contains this
+ * FC_SEED      another seed for all properties, or `random`
+ * FAULT        only the faults of this invariant, or with this text in their name
  * FAULT_SHOW   also prints the counterexamples
  */
 import fc from 'fast-check'
@@ -136,7 +136,7 @@ const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
   broken: () => sessionsProperty(alter),
 }))
 
-/** The registry's model knows what waits, asks and is told something, too. */
+/** Properties that compare the registry with its model, which also covers waiting tasks, questions and messages. */
 const byModel = (create: typeof waitingProperty, alter: AlterManager) => (): fc.IRawProperty<unknown> => {
   let engine: ControllableEngine
   return create(

@@ -1,4 +1,4 @@
-/** A Redis, a host and workers, all in this process, for tests of what they say to each other. */
+/** A Redis, a host and workers, all in this process, for tests of the messages between them. */
 import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import type { AsyncTaskManagerOptions } from '../../src/async-tasks/manager-options.js'
@@ -8,22 +8,22 @@ import { startWorker, type WorkerOptions, type AgentWorker } from '../../src/bul
 import type { OutputRunner, Runner } from '../../src/engine/runner.js'
 import { startRedis, type RedisServer, type RedisServerOptions } from './redis-server.js'
 
-/** Short, so that a test does not wait: what a worker's death costs. */
+/** How long a lock lasts, in ms. A dead worker is noticed after this time. It is short, so that tests do not wait long. */
 export const LOCK_MS = 3000
 
-/** A fleet of one queue. */
+/** A host and workers that share one queue. */
 export interface Fleet {
   readonly redis: RedisServer
-  /** All lines that hosts and workers have logged. */
+  /** All lines that the hosts and workers have logged. */
   readonly lines: string[]
   readonly runnerOf: (options?: Partial<BullmqRunnerOptions>) => OutputRunner
   readonly manager: (options?: AsyncTaskManagerOptions) => AsyncTaskManager
-  /** Cuts the connections on which workers and hosts hear what is published, as often as they connect again, until the test ends. */
+  /** Cuts the connections on which workers and hosts receive published messages, until the test ends. Cuts them again whenever they connect again. */
   readonly dropSubscribers: () => Promise<void>
   readonly worker: (run: Runner, options?: Partial<WorkerOptions>) => Promise<AgentWorker>
 }
 
-/** Starts a Redis, and ends all that was started with it after the test. */
+/** Starts a Redis. After the test, ends everything that was started with it. */
 export async function startFleet(options?: RedisServerOptions): Promise<Fleet> {
   const redis = await startRedis(options)
   const lines: string[] = []

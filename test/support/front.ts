@@ -1,4 +1,4 @@
-/** An address in front of others, whose connections a test can cut. */
+/** An address in front of servers. A test can cut its connections. */
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { Transform } from 'node:stream'
@@ -6,13 +6,13 @@ import { onTestFinished } from 'vitest'
 
 export interface Front {
   readonly port: number
-  /** Cuts its connections: all, or each n-th. */
+  /** Cuts its connections: all of them, or every n-th. */
   readonly cut: (each?: number) => void
 }
 
 /**
- * @param reach connects to what is behind it; undefined when there is nothing. Called for each connection
- * @param delayMs how much later what is sent arrives there
+ * @param reach connects to a server behind the address; undefined when there is none. Called for each connection
+ * @param delayMs how long the data to the server is delayed, in ms
  */
 export async function startFront(reach: () => Promise<Socket | undefined>, delayMs = 0): Promise<Front> {
   const open = new Set<Socket>()
@@ -54,7 +54,7 @@ const delayed = (ms: number): Transform =>
     transform: (chunk, _encoding, pass) => void setTimeout(pass, ms, null, chunk),
   })
 
-/** A connection to a port of this machine; undefined when nobody listens there. */
+/** Connects to a port of this machine. Returns undefined when no program listens there. */
 export function connectTo(port: number): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -63,14 +63,14 @@ export function connectTo(port: number): Promise<Socket | undefined> {
   })
 }
 
-/** What may be behind an address. */
+/** A server that can be behind an address. */
 export interface Fronted {
   readonly httpUrl: string
   readonly isEnded?: boolean
   readonly isPaused?: boolean
 }
 
-/** Connects to one after the other of those that run. */
+/** Connects to the servers in turn. Leaves out those that do not run. */
 export function inTurn(nodes: () => readonly Fronted[]): () => Promise<Socket | undefined> {
   let turn = 0
   return async () => {

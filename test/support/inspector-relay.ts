@@ -1,6 +1,6 @@
 /**
- * Stately's relay and receiver (`@statelyai/inspect`) for a test: on a free loopback port, with connections that can be cut. The package
- * binds to every address and does not return the port it got, so the test intercepts the creation of its HTTP server.
+ * Stately's relay and receiver (`@statelyai/inspect`) for a test: on a free loopback port, with connections that can be cut. The package listens on
+ * every address and does not return its port. So this module intercepts how the package creates its HTTP server.
  */
 import http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -11,16 +11,16 @@ import { onTestFinished, vi } from 'vitest'
 export interface InspectorRelay {
   readonly port: number
   readonly url: string
-  /** The page with the viewer, which it serves to a browser. */
+  /** The address of the page with the viewer, which the relay serves to a browser. */
   readonly httpUrl: string
-  /** The messages that Stately's receiver got, as it passes them on. */
+  /** The messages that Stately's receiver has passed on. */
   received(): Promise<Received>
-  /** Stops it, and cuts its connections. */
+  /** Stops the relay, and cuts its connections. */
   stop(): Promise<void>
   /** Stops reading from its connections until `resume`. */
   pause(): void
   resume(): void
-  /** Resolves when this many connections have been opened in all. */
+  /** Resolves when this many connections have been opened in total. */
   connected(count: number): Promise<void>
 }
 
@@ -86,7 +86,7 @@ export async function startRelay(port = 0): Promise<InspectorRelay> {
     pause: () =>
       sockets.forEach((socket) => {
         socket.pause()
-        // Its WebSocket resumes it when it has processed its buffer.
+        // The WebSocket would resume the connection when it has processed its buffer.
         socket.resume = () => socket
       }),
     resume: () =>

@@ -1,4 +1,4 @@
-/** The suite that every kind of instance must pass. The test file of each kind runs it with its own way to open one. */
+/** The suite that every kind of instance must pass. The test file of each kind passes a function that opens an instance of that kind. */
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { InstanceError, ToolCallError } from '../../src/errors.js'
@@ -12,11 +12,11 @@ export interface SuiteSubject {
   readonly tools: SuiteTools
   /** The instance's clock. */
   readonly clock: ManualClock
-  /** Ends the connection from the other side; without a connection, ends the instance. */
+  /** Ends the connection as the server of the instance would. Ends an instance that has no connection. */
   lose(): unknown
   /** Whether `lose` is reported to `onLost`. */
   readonly reportsLoss: boolean
-  /** Disposes of the owner of the instance. Default: closes the instance. */
+  /** Disposes what owns the instance. Default: closes the instance. */
   dispose?(): Promise<unknown>
 }
 
@@ -32,7 +32,7 @@ async function settling<T>(promise: Promise<T>, clock: ManualClock): Promise<T> 
   return settled
 }
 
-/** A call with its own signal. */
+/** Makes a call with its own abort signal. */
 export function callOf(
   name: string,
   args: Record<string, unknown> = {},
@@ -141,7 +141,7 @@ export function instanceSuite(kind: string, open: () => Promise<SuiteSubject>): 
     it('rejects a call of an unknown tool with its name', async () => {
       const error = await failure(callOf('nonesuch'))
       expect(error).toMatchObject({
-        // An MCP server has the code of its protocol.
+        // An MCP server answers with the code of its protocol.
         code: expect.stringMatching(/^(UNKNOWN_TOOL|-32602)$/) as string,
         message: expect.stringContaining('nonesuch') as string,
       })

@@ -1,13 +1,13 @@
-/** A manual clock whose time of day a person sets, on or back. Its timers and its monotonic time are those of the manual clock. */
+/** A manual clock whose time of day can be set forward or back, as a person does. Its timers and its monotonic time are those of the manual clock. */
 import { createManualClock, type ManualClock } from '../../src/testing/manual-clock.js'
 
 export interface JumpingClock extends ManualClock {
   monotonic(): number
-  /** Sets the time of day on by `ms`, or back. No time passes. */
+  /** Sets the time of day forward by `ms`, or back if `ms` is negative. No time passes. */
   jump(ms: number): void
 }
 
-/** @param start the time of day at first, in ms since the epoch */
+/** @param start the first time of day, in ms since the epoch */
 export function createJumpingClock(start = 0): JumpingClock {
   const clock = createManualClock()
   let epoch = start
@@ -27,5 +27,5 @@ export function createJumpingClock(start = 0): JumpingClock {
   }
 }
 
-/** How far people and time servers set a clock, in ms. */
+/** How far tests set the clock, in ms: some as people do, and some as time servers do. */
 export const JUMPS = [600_000, -3_600_000, 1, -1, 5, -10] as const

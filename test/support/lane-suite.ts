@@ -1,4 +1,4 @@
-/** What clients see of the lanes of instances: the same on one server and on several behind one address. */
+/** Tests of what clients see of instances. They must pass with one server, and with several servers behind one address. */
 import { describe, expect, it } from 'vitest'
 import { until } from './cluster-client.js'
 import { connectWatched } from './cluster-instance.js'
@@ -184,7 +184,7 @@ export function laneSuite(kind: string, open: OpenServers): void {
           expect.stringMatching(/^Instance not found: nobody\. Known instances: /) as string,
         ],
       ])
-      // Fields that nobody knows are dropped.
+      // Unknown fields are dropped.
       const { body } = await post('/tasks', { ...anywhere, unknown: 1, metadata: { kept: [1] } })
       expect(await ended(String(body['taskId']))).toMatchObject({
         status: 'completed',

@@ -1,4 +1,4 @@
-/** A real program that survives its host, and the store that the host left: as if it had been killed when the program had begun. */
+/** A real program that survives its host, and the store that the host left. It looks as if the host was killed after the program had begun. */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -10,14 +10,14 @@ import { sqliteStore } from '../../src/store/index.js'
 import type { StoredJson } from '../../src/store/store.js'
 
 export interface LeftProgram {
-  /** The folder with its files. */
+  /** The folder with the files of the program. */
   readonly runFolder: string
   readonly program: StartedProgram
-  /** Resolves when its script has ended. */
+  /** Resolves when the program has ended. */
   readonly ended: Promise<unknown>
 }
 
-/** How a run of an earlier process was stored, for a test without its store. */
+/** How a run of an earlier process was stored, for a test without a store. */
 export const storedIn = (folder: string): RunDurability => ({
   folder,
   isResumed: false,
@@ -26,7 +26,7 @@ export const storedIn = (folder: string): RunDurability => ({
   saveProgram: () => Promise.resolve(),
 })
 
-/** Leaves the task `a` running in the store of a file. */
+/** Leaves the task `a` running in a store in a file. */
 export async function leftProgram(
   file: string,
   script: string,

@@ -1,6 +1,6 @@
 /**
- * Setup of every test file: a test fails when the code that it ran has left something behind. Managers that the test made are disposed of
- * first, so it need not do that. What is recorded: see `leftovers.ts` and docs/tests.md.
+ * A setup file of every test file: a test fails when the code that it ran has left something behind. Managers that the test made are disposed first, so
+ * the test does not have to do that. `leftovers.ts` and docs/tests.md describe what is recorded.
  */
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, vi } from 'vitest'
@@ -15,13 +15,13 @@ import {
   type Disposable,
 } from './leftovers.js'
 
-/** A class whose instances are noted. */
+/** Returns a class that records each of its instances. */
 const noting = <Class extends new (...args: never[]) => Disposable>(of: Class): Class =>
   new Proxy(of, {
     construct: (target, args, newTarget) => note(Reflect.construct(target, args, newTarget) as Disposable),
     get: (target, key, receiver): unknown => {
       const value: unknown = Reflect.get(target, key, receiver)
-      // A static method that makes an instance knows the class alone.
+      // A static method creates its instance with the original class, which does not record it.
       return key === 'restore'
         ? (...args: unknown[]) => note((value as (...args: unknown[]) => Disposable)(...args))
         : value
@@ -68,18 +68,18 @@ vi.mock(import('../../src/server/heartbeat.js'), async (load) => {
 
 watchGlobals()
 
-/** What keeps a process alive that a test opens and must close, by Node's names. */
+/** The names that Node gives to what a test opens and must close, because it keeps the process alive. */
 const HANDLES = ['TCPServerWrap', 'TCPSocketWrap', 'ProcessWrap']
 
 const openHandles = (): string[] => process.getActiveResourcesInfo().filter((name) => HANDLES.includes(name))
 
-/** How often the event loop may turn until everything is closed: the end of a connection or of a program takes a while. */
+/** How often the event loop may turn until everything is closed. The end of a connection or of a program takes a while. */
 const MAX_TURNS = 10_000
 
 beforeEach(({ onTestFinished }) => {
   forget()
   const before = openHandles().length
-  // What is registered first runs last: the hooks of the test have closed what they opened.
+  // Registered first, so it runs last: the hooks of the test have already closed what they opened.
   onTestFinished(async () => {
     for (const one of madeManagers()) void one.dispose()
     for (let turn = 0; turn < 3; turn += 1) await setImmediate()

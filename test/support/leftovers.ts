@@ -1,15 +1,15 @@
 /**
- * What code leaves behind: timers, abort listeners, open subscriptions, kept heartbeats. `leftovers-setup.ts` records them in every test.
- * Only what `src` and `machines` made counts: a test may leave its own.
+ * Records what code leaves behind: timers, abort listeners, open subscriptions and heartbeats. `leftovers-setup.ts` uses it in every test. It counts
+ * only what `src` and `machines` made, because a test may leave its own.
  */
 import { getEventListeners } from 'node:events'
 import { Observable, type Subscription } from 'rxjs'
 import type { Clock } from '../../src/clock.js'
 
-/** What keeps something alive, and where it was made. */
+/** Something that was left behind, and where it was made. */
 export interface Leftover {
   readonly kind: 'timer' | 'abort listener' | 'subscription' | 'heartbeat'
-  /** The frames of `src` and `machines` that made it, the innermost first. */
+  /** The frames in `src` and `machines` that made it, innermost first. */
   readonly madeBy: readonly string[]
 }
 
@@ -17,11 +17,11 @@ interface Made {
   readonly kind: Leftover['kind']
   readonly trace: Error
   readonly isLeft: () => boolean
-  /** Read from the trace when it is asked for. */
+  /** Computed from the trace when it is needed. */
   madeBy?: readonly string[]
 }
 
-/** The most that is recorded of one test: a property makes more. */
+/** The maximum number of records of one test. A property makes more. */
 const MAX_RECORDED = 2000
 
 let recorded: Made[] = []
@@ -33,38 +33,41 @@ export interface Disposable {
 /** The managers that a test has made. */
 let managers: Disposable[] = []
 
-/** More managers are made by properties, which dispose of them. */
+/** The maximum number of managers that are recorded. Only properties make more, and they dispose them. */
 const MAX_MANAGERS = 1000
 
-/** Notes a manager that a test makes. */
+/** Records a manager that a test makes. */
 export function note<Manager extends Disposable>(manager: Manager): Manager {
   if (managers.length < MAX_MANAGERS) managers.push(manager)
   return manager
 }
 
-/** The managers that were noted. */
+/** The managers that were recorded. */
 export const madeManagers = (): readonly Disposable[] => managers
 
-/** Records something that its maker must remove. `isLeft` is called later. */
+/**
+ * Records something that the code that made it must remove.
+ * @param isLeft returns whether it is still there. Called later
+ */
 export function record(kind: Leftover['kind'], isLeft: () => boolean): void {
   if (recorded.length >= MAX_RECORDED) return
   const { stackTraceLimit } = Error
-  // The frames of RxJS and XState come before that of the maker.
+  // Long enough for the frames of RxJS and XState, which come before the frame of the code that made it.
   Error.stackTraceLimit = 40
-  // The stack of an error is formatted when it is read.
+  // Cheap, because V8 formats the stack of an error only when it is read.
   recorded.push({ kind, trace: new Error(), isLeft })
   Error.stackTraceLimit = stackTraceLimit
 }
 
-/** Forgets what was recorded. */
+/** Forgets all records. */
 export function forget(): void {
   recorded = []
   managers = []
 }
 
-/** What was recorded and is left. */
+/** Returns what was recorded and is still there. */
 export function leftovers(): Leftover[] {
-  // What was removed does not come back, and what others made never counts.
+  // Drops these records for good: something removed does not come back, and what other code made never counts.
   recorded = recorded.filter((made) => made.isLeft() && isOurs(made))
   return recorded.map((made) => ({ kind: made.kind, madeBy: madeBy(made) }))
 }
@@ -76,7 +79,7 @@ function isOurs(made: Made): boolean {
   return maker !== undefined && !GRACE.test(maker)
 }
 
-/** How many of each kind are left, for a test that repeats something and expects no growth. */
+/** Counts what is left, by kind and origin. For a test that repeats something and expects that nothing grows. */
 export function countLeftovers(): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { kind, madeBy } of leftovers()) {
@@ -86,7 +89,7 @@ export function countLeftovers(): Record<string, number> {
   return counts
 }
 
-/** The frames down to the first of a test, of another package or of the platform; none if that one made it. */
+/** Returns the frames of `src` and `machines` at the top of the stack. There are none if a test, another package or Node made it. */
 function makersOf({ stack = '' }: Error): string[] {
   const frames = stack.split('\n').flatMap((line) => FRAME.exec(line)?.[1] ?? [])
   const makers = frames.filter((frame) => !PASSING.test(frame))
@@ -96,11 +99,11 @@ function makersOf({ stack = '' }: Error): string[] {
 
 const FRAME = /((?:(?<=\/)(?:src|machines|test|node_modules)\/|node:)[^?)\s]*)/
 
-/** Frames that pass a call on: what calls them is the maker. */
+/** Frames that only pass a call on. The code that calls them made it. */
 const PASSING =
   /^(test\/support\/leftovers|src\/(callbacks\/isolated-(signal|abort|observable)|clock|testing\/[\w-]+)\.ts|node_modules\/(rxjs|xstate)\/)/
 
-/** The timer of a run that was aborted and does not end: it runs for the grace, also after `dispose`. */
+/** The timer of a run that was aborted and does not end. It runs until the grace period is over, also after `dispose`. */
 const GRACE = /^src\/engine\/in-process\.ts/
 
 let areGlobalsWatched = false

@@ -1,6 +1,6 @@
 /**
- * Connections from test programs to the test. The system closes one when its program dies, however it dies, so a test notices without
- * polling. Over it the test also sends commands to the program.
+ * Connections from test programs to the test. The system closes a connection when its program dies, however that happens. So a test notices the death
+ * without polling. The test also sends commands to the program over the connection.
  */
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -9,12 +9,12 @@ import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-/** The connection of one program (`programs/tree.mjs`). */
+/** The connection with one program (`programs/tree.mjs`). */
 export interface Lifeline {
   readonly pid: number
   /** Sends the program a command. */
   tell(command: string): void
-  /** Resolves when the program has sent this line. */
+  /** Resolves when the program has sent this line, now or earlier. */
   heard(line: string): Promise<void>
   /** Resolves when the program is dead. */
   readonly gone: Promise<void>
@@ -28,7 +28,7 @@ export interface TreeProgram {
 }
 
 export interface Lifelines {
-  /** The arguments for `process.execPath` that run such a program. */
+  /** The arguments for `process.execPath` with which it runs such a program. */
   argumentsOf(program: TreeProgram): string[]
   /** Resolves when the program with this name has connected. */
   program(name: string): Promise<Lifeline>
@@ -97,7 +97,7 @@ export function isAlive(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
   } catch {
-    // It exited between the two checks.
+    // The process exited between the two checks.
     return false
   }
 }
@@ -111,7 +111,7 @@ export function isReaped(pid: number): boolean {
   }
 }
 
-/** Turns the event loop until a condition holds, for something in this process that emits no event. */
+/** Turns the event loop until a condition is true, for something in this process that emits no event. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await setImmediate()
 }

@@ -1,4 +1,4 @@
-/** A manager on a manual clock, whose runs a test ends one by one: for tests of queues, repeated runs and budgets. */
+/** A manager on a manual clock. A test ends its runs one by one. For tests of queues, repeated runs and budgets. */
 import { onTestFinished } from 'vitest'
 import {
   AsyncTaskManager,
@@ -12,7 +12,7 @@ import { createManualClock } from '../../src/testing/index.js'
 
 export const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Ends when it is aborted. */
+/** A run that ends only when it is aborted. */
 export const untilAborted: RunFunction = (_input, { signal }) =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve({})))
 
@@ -58,7 +58,7 @@ export function limitedTasks(options: AsyncTaskManagerOptions = {}) {
     runs,
     runner,
     errors,
-    /** Launches a task, and lets runs start. */
+    /** Launches a task, and waits until runs could start. */
     launch: async (id: string, input: Partial<LaunchTaskInput> = {}, definition: Partial<RunnerDefinition> = {}) => {
       const record = manager.launch(
         { id, subagentName: 'agent', goalPrompt: `goal of ${id}`, ...input },
@@ -67,7 +67,7 @@ export function limitedTasks(options: AsyncTaskManagerOptions = {}) {
       await tick()
       return record
     },
-    /** Lets time pass, and runs start. */
+    /** Lets time pass, and waits until runs could start. */
     pass: async (ms: number) => {
       clock.advance(ms)
       await tick()

@@ -1,15 +1,15 @@
-/** Reads what the input of a machine is made of, from the declarations in its file. */
+/** Reads the fields of a machine's input from the declarations in its file. */
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 
-/** A field of the input; a method of its host is `host.method()`. */
+/** A field of the input. A method of its field `host` has the name `host.method()`. */
 export interface InputField {
   readonly name: string
   readonly type: string
   readonly description: string
 }
 
-/** The fields of the input, with those of interfaces that the same file declares. @throws when the file declares no input */
+/** Returns the fields of the input, with those of interfaces in the same file. @throws Error when the file declares no input */
 export function inputOf(file: string): InputField[] {
   const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
   const interfaces = new Map<string, ts.InterfaceDeclaration>()

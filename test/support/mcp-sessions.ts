@@ -1,4 +1,4 @@
-/** Initializes an MCP client of 2025, on a connection of its own: the status and the text of the answer. */
+/** Initializes an MCP client of the protocol of 2025 on a new connection. Returns the status and the text of the answer. */
 export async function openSession(url: string, token?: string): Promise<readonly [number, string]> {
   const response = await fetch(url, {
     method: 'POST',

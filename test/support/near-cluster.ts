@@ -1,4 +1,4 @@
-/** A cluster whose nodes are in this process, for tests that neither kill nor pause one. */
+/** A cluster whose nodes are in this process, for tests that do not kill or pause a node. */
 import { onTestFinished } from 'vitest'
 import { bullmqCluster } from '../../src/bullmq/index.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../src/server/index.js'
@@ -7,7 +7,7 @@ import { startRedis, type RedisServer } from './redis-server.js'
 
 export interface NearCluster {
   readonly redis: RedisServer
-  /** The address that all nodes are behind. */
+  /** The address in front of all nodes. */
   readonly url: string
   readonly nodes: readonly TaskServer[]
   /** Cuts all connections through the address. */
@@ -15,9 +15,9 @@ export interface NearCluster {
 }
 
 export interface NearClusterSetup {
-  /** Workers stay at the node that they register at. */
+  /** Whether workers stay at the node at which they registered. */
   readonly hasOwnAddresses?: boolean
-  /** How much later what the first node sends arrives at Redis, in ms. */
+  /** How long the data from the first node to Redis is delayed, in ms. */
   readonly firstDelayMs?: number
   readonly server?: TaskServerOptions
 }

@@ -1,6 +1,6 @@
 /**
- * A web site with an order form, for browser tests. It records every request in the order of arrival, with its browser and its order, and
- * can hold back a receipt.
+ * A web site with an order form, for browser tests. It records every request in the order of arrival, with its browser and its order. A test can hold a
+ * receipt back.
  */
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -8,17 +8,17 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 export interface SiteRequest {
-  /** The user agent. */
+  /** The user agent of the browser. */
   readonly browser: string
   /** The id of the order. */
   readonly order: string
   readonly step: string
-  /** The fields of the form. */
+  /** The fields of the form that was sent. */
   readonly fields?: Readonly<Record<string, string>>
 }
 
 export interface HeldReceipt {
-  /** Resolves when the page has requested its receipt. */
+  /** Resolves when a page has requested the receipt. */
   readonly asked: Promise<void>
   release(): void
 }
@@ -27,7 +27,7 @@ export interface OrderSite {
   /** The URL of an order's form. */
   formOf(order: string): string
   readonly requests: readonly SiteRequest[]
-  /** The orders of a browser's requests, in order, without repetitions in a row. */
+  /** The orders in the requests of a browser, in order. An order that occurs several times in a row is listed once. */
   turnsOf(browser: string): string[]
   /** Holds back the receipt of an order. */
   hold(order: string): HeldReceipt

@@ -1,4 +1,4 @@
-/** An object like `target` with some of its methods or properties replaced; everything else is the target's. */
+/** Returns an object like `target` with some methods or properties replaced. The others are those of `target`. */
 export function overriding<T extends object>(target: T, replaced: Partial<T>): T {
   return new Proxy(target, {
     get: (_, key) => {

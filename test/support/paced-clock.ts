@@ -1,7 +1,4 @@
-/**
- * A manual clock that lets promises go on between timers, as the platform does: after each timer microtasks run before a later timer
- * does.
- */
+/** A manual clock that lets promises continue between timers, as Node does: after each timer, microtasks run before a later timer does. */
 import type { Clock } from '../../src/clock.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 import { runMicrotasks } from '../../src/testing/microtasks.js'
@@ -9,14 +6,14 @@ import { runMicrotasks } from '../../src/testing/microtasks.js'
 export interface PacedClock extends Clock {
   /** How many timers are set and have not run. */
   readonly pending: number
-  /** Moves the time by `ms`, from one due time to the next. */
+  /** Moves the time forward by `ms`, from one due time to the next. */
   advance(ms: number): Promise<void>
 }
 
-/** More than the longest chain of promises between two steps of a delivery or a wait. */
+/** How many microtasks run after a timer. The longest chain of promises between two steps of a delivery or a wait is shorter. */
 const TICKS = 12
 
-/** How many due times one `advance` may pass before it counts as a loop. */
+/** How many due times one `advance` may pass. More count as an endless loop. */
 const MAX_DUES = 500
 
 export function createPacedClock(start = 0): PacedClock {
@@ -33,7 +30,7 @@ export function createPacedClock(start = 0): PacedClock {
       await runMicrotasks(TICKS)
       for (let dues = 1; clock.nextDue !== undefined && clock.nextDue <= target; dues += 1) {
         if (dues > MAX_DUES) throw new Error(`advance: more than ${MAX_DUES} due times`)
-        // All timers that are due at one time run together.
+        // All timers with the same due time run together.
         clock.advance(Math.max(0, clock.nextDue - clock.now()))
         await runMicrotasks(TICKS)
       }

@@ -1,17 +1,20 @@
-/** The page in Chromium. What it must never do fails the test that opened it: report an error, break its policy, or ask another server. */
+/**
+ * The page in Chromium. The test that opened the page fails if the page reports an error, breaks its content security policy, or sends a request to
+ * another server.
+ */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { launchChromium } from './chromium.js'
 import { startPageHost, type PageHostOptions } from './page-host.js'
 
-/** What a page says when its server is gone; that is the server's fault, not the page's. */
+/** What Chromium reports when the server of the page is gone. That is not an error of the page. */
 const OF_A_LOST_SERVER = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/
-/** What Chromium says about each answer that is no success. */
+/** What Chromium reports about each answer with an error status. */
 const OF_A_REFUSAL = /status of 4\d\d/
 
 export type OpenPage = (url: string, options?: BrowserContextOptions) => Promise<Page>
 
-/** Call it once in a file: its tests share a browser, and each page has its own profile. */
+/** Call it once in a test file. The tests of the file share a browser, and each page has its own profile. */
 export function usePageBrowser(): OpenPage {
   let browser: Browser
   beforeAll(async () => {
@@ -46,19 +49,19 @@ export function usePageBrowser(): OpenPage {
   }
 }
 
-/** A host that is closed when the test has finished. */
+/** Starts a host, which is closed when the test has finished. */
 export async function startHost(options?: PageHostOptions) {
   const host = await startPageHost(options)
   onTestFinished(() => host.close())
   return host
 }
 
-/** Waits until the page is live. */
+/** Waits until the page receives events from its server. */
 export async function isLive(page: Page): Promise<void> {
   await page.locator('[data-connection=live]').waitFor()
 }
 
-/** Goes to a part by its address. */
+/** Goes to a part of the page by its address. */
 export async function goTo(page: Page, address: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(address)}`)
 }

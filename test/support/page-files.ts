@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 
-/** How much the page may send, gzipped, in bytes. */
+/** The maximum size of the page, gzipped, in bytes. */
 export const PAGE_LIMIT = 120_000
 
 export interface PageFile {
-  /** Relative to dist/page. */
+  /** The path, relative to dist/page. */
   readonly path: string
   readonly bytes: number
   readonly gzipped: number

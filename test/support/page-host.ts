@@ -12,7 +12,7 @@ import { instanceTool } from '../../src/protocol/instance-tools.js'
 import type { RunContext, RunInput } from '../../src/engine/runner.js'
 import type { SubagentRequest } from '../../src/tools/subagents.js'
 
-/** What the asker asks: a field of each kind. */
+/** The question of the subagent `asker`, with a field of each kind. */
 export const QUESTION = {
   message: 'Where shall it go?\nOne of the regions must be chosen.',
   schema: {
@@ -42,11 +42,11 @@ export const QUESTION = {
   },
 } as const
 
-/** One red pixel. */
+/** A picture of one red pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=='
 
 const subagents = {
-  /** Ends at once. Its result has what is in its goal after a colon, as JSON. */
+  /** Ends at once. Its result contains the fields of the JSON object after the colon in its goal. */
   writer: async ({ goalPrompt }: RunInput) => {
     const [, json = '{}'] = /^[^:]*: (.*)$/s.exec(goalPrompt) ?? []
     return { final_message: `Done: ${goalPrompt.slice(0, 40)}`, ...(JSON.parse(json) as object) }
@@ -61,7 +61,7 @@ const subagents = {
     await pause(3600_000, undefined, { signal: context.signal })
     return {}
   },
-  /** Ends with the first message to it. */
+  /** Ends with the first message that it receives. */
   listener: {
     run: async (_input: RunInput, { messages }: RunContext) => {
       for await (const message of messages) return { final_message: `Heard: ${message}` }
@@ -69,7 +69,7 @@ const subagents = {
     },
     takesMessages: true,
   },
-  /** Launches two tasks, and ends with the first message to it. */
+  /** Launches two tasks. Ends with the first message that it receives. */
   planner: {
     run: async (_input: RunInput, { messages, launch }: RunContext) => {
       launch({ subagentName: 'sleeper', goalPrompt: 'Measure the walls' })
@@ -79,7 +79,7 @@ const subagents = {
     },
     takesMessages: true,
   },
-  /** Has a schema, of which its result is what it got. */
+  /** Has a schema for its input, and returns its input as its result. */
   shipper: {
     description: 'Ships what it is given.',
     contextSchema: z.object({
@@ -105,7 +105,7 @@ export type PageSubagent = keyof typeof subagents
 export interface PageHostOptions {
   readonly agent?: AgentTasksOptions
   readonly page?: Partial<TaskPageOptions>
-  /** Whether there are instances. Default true. */
+  /** Whether the host has instances. Default true. */
   readonly hasInstances?: boolean
 }
 
@@ -123,13 +123,13 @@ export async function startPageHost({ agent = {}, page: pageOptions = {}, hasIns
     get url() {
       return page.url
     },
-    /** Launches a task and returns the key that it has on the page. */
+    /** Launches a task. Returns the key that the task has on the page. */
     launch: async (subagent: PageSubagent, goal: string): Promise<string> => {
       const result = await tasks.tools.task.execute({ subagent_name: subagent, goal_prompt: goal, async: true })
       if (result.error !== undefined) throw new Error(result.llmContent)
       return `async:${String(result.metadata?.['agentId'])}`
     },
-    /** Submits one command and returns the key of its task. */
+    /** Submits one command. Returns the key that its task has on the page. */
     submit: (instanceId: string, tool_name: string, args: Record<string, unknown>): string => {
       const submitted = taskManager.submitTask({
         type: 'task_submit',
@@ -142,9 +142,9 @@ export async function startPageHost({ agent = {}, page: pageOptions = {}, hasIns
     },
     connect: (instance: Instance) => instances.connect(instance),
     disconnect: (id: string) => instances.disconnect(id, 'The test disconnects it.'),
-    /** Stops the server of the page; the tasks go on. */
+    /** Stops the server of the page. The tasks continue. */
     stopPage: () => page.close(),
-    /** Starts it again, at the same address. */
+    /** Starts the server of the page again, at the same address. */
     startPage: async (): Promise<void> => {
       const { port, hash } = new URL(page.url)
       page = await createTaskPage({

@@ -1,4 +1,4 @@
-/** The page in Chromium as a person sees it: its parts with something in each of them, in a window of some size and scheme. */
+/** The page in Chromium as a person sees it. Each part has content. The size and colour scheme of the window can be chosen. */
 import { createRequire } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -14,13 +14,13 @@ export interface Window {
   readonly scheme: 'light' | 'dark'
 }
 
-/** In px. */
+/** A height at which nothing has to be scrolled, in px. */
 const TALL = 6000
 
 const resolve = createRequire(import.meta.url).resolve
 const layoutProbe = fileURLToPath(new URL('programs/look-probe.mjs', import.meta.url))
 
-/** A host in which each part of the page has something to show: tasks in many states, a busy agent, an instance at work. */
+/** Starts a host in which each part of the page has something to show: tasks in many states, a busy agent, and an instance that runs a command. */
 export async function startBusyHost() {
   const host = await startPageHost({ agent: { isAgentBusy: () => true, triggerAgentTurn: () => undefined } })
   const launched = {
@@ -57,12 +57,12 @@ export async function startBusyHost() {
 
 export type BusyHost = Awaited<ReturnType<typeof startBusyHost>>
 
-/** Waits for what the host does by itself. */
+/** Waits until the host has done something by itself. */
 async function poll(isSo: () => boolean): Promise<void> {
   while (!isSo()) await pause(5)
 }
 
-/** What a person sees besides the parts. */
+/** Views of the page other than its parts. */
 export const VIEWS = {
   'a task that was answered': async (page, { launched }) => {
     await showPart(page, 'task', `#/task/${encodeURIComponent(launched.answered)}`)
@@ -111,19 +111,19 @@ export const VIEWS = {
   },
 } as const satisfies Readonly<Record<string, (page: Page, host: BusyHost) => Promise<void>>>
 
-/** The address of a part, as the fragment; that of the task that asks for `task`. */
+/** The address of a part, as a fragment. For `task`: the address of the task that asks a question. */
 export function fragmentOf(part: Part, { launched }: Pick<BusyHost, 'launched'>): string {
   return part === 'task' ? `#/task/${encodeURIComponent(launched.asking)}` : `#/${part}`
 }
 
-/** Opens the page in a window of its own. */
+/** Opens the page in a new window. */
 export async function openWindow(browser: Browser, url: string, { width, height, scheme }: Window): Promise<Page> {
   const context: BrowserContext = await browser.newContext({
     viewport: { width, height },
     colorScheme: scheme,
     reducedMotion: 'reduce',
   })
-  // Scripts of the context are not those of the page: its content security policy stays as it is.
+  // The script is added from outside the page, so the page keeps its content security policy.
   await context.addInitScript({ path: resolve('axe-core/axe.min.js') })
   await context.addInitScript({ path: layoutProbe })
   const page = await context.newPage()
@@ -140,13 +140,13 @@ export async function showPart(page: Page, part: Part, fragment: string): Promis
   await page.waitForTimeout(300)
 }
 
-/** Makes the window so high that nothing has to be scrolled: neither axe nor the probe looks at what is out of sight. */
+/** Makes the window so high that nothing has to be scrolled, because axe and the layout probe look only at what is visible. */
 export async function unscroll(page: Page): Promise<void> {
   await page.setViewportSize({ width: page.viewportSize()?.width ?? 0, height: TALL })
   await page.waitForTimeout(300)
 }
 
-/** What axe finds, in words. */
+/** The problems that axe finds, as texts. */
 export async function axeViolations(page: Page): Promise<string[]> {
   const { violations } = await page.evaluate<AxeResults>('axe.run(document)')
   return violations.flatMap(({ id, help, nodes }) =>
@@ -154,7 +154,7 @@ export async function axeViolations(page: Page): Promise<string[]> {
   )
 }
 
-/** What is wrong with the layout, in words: see programs/look-probe.mjs. */
+/** The problems of the layout, as texts (programs/look-probe.mjs). */
 export async function layoutProblems(page: Page): Promise<string[]> {
   return page.evaluate<string[]>('lookProblems()')
 }

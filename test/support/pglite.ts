@@ -1,18 +1,18 @@
-/** PostgreSQL in this process (PGlite), where no server is available. */
+/** PostgreSQL in this process (PGlite), for machines without a PostgreSQL server. */
 import { PGlite } from '@electric-sql/pglite'
 import type { PostgresClient } from '../../src/postgres/index.js'
 
 export interface LocalPostgres {
   readonly database: PGlite
   readonly connect: () => Promise<PostgresClient>
-  /** Connects to the same database; `fail` may end a statement in place of the server. */
+  /** Connects to the same database. `fail` may make a statement fail instead of the database. */
   readonly connectWith: (
     fail: (text: string, run: () => Promise<unknown>) => Promise<void>,
   ) => () => Promise<PostgresClient>
   close(): Promise<void>
 }
 
-/** An empty database. */
+/** Makes an empty database. */
 export async function localPostgres(): Promise<LocalPostgres> {
   const database = await PGlite.create()
   const connectWith: LocalPostgres['connectWith'] = (fail) => () =>

@@ -1,8 +1,8 @@
 /**
- * Faults planted in the registry, one invariant at a time, and the property that must catch each. The faults of delivery (A5, A6 and
+ * Faults that are planted in the registry, each against one invariant, with the property that must catch the fault. The faults of delivery (A5, A6 and
  * the trigger's part of A9) are in test/race/delivery-faults.ts.
  *
- * Each fault is a public option, or wraps a manager or a part of its registry: nothing in src knows of them. The file is long because
+ * A fault is a public option, or a wrapper around a manager or a part of its registry. The code in src knows nothing of faults. The file is long because
  * it is one list.
  */
 import { abortLinks } from '../../src/async-tasks/families/abort-link.js'
@@ -22,20 +22,20 @@ import type { Sabotage, Subject } from './subject.js'
 
 type Invariant = 'F4' | 'H1' | 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
 
-/** A property of whatever subject it is given. It must not import vitest. */
+/** A property that takes the subject to test. Its file must not import vitest. */
 export interface SubjectProperty {
   readonly name: string
   readonly create: (subject: Subject) => fc.IRawProperty<unknown>
 }
 
 export interface PlantedFault extends Sabotage {
-  /** What is wrong, in kebab case. */
+  /** A name for what is wrong, in kebab case. */
   readonly name: string
   readonly invariant: Invariant
   readonly description: string
-  /** The property that must catch it. */
+  /** The property that must catch the fault. */
   readonly property: SubjectProperty
-  /** How many inputs the property may need to catch it; 2000 when absent. */
+  /** How many inputs the property may need to catch the fault. Default 2000. */
   readonly maxRuns?: number
 }
 
@@ -107,7 +107,7 @@ const isEndOf = (notification: RegistryNotification): boolean =>
 const HANDLERS = { completed: 'onTaskCompleted', failed: 'onTaskFailed', cancelled: 'onTaskCancelled' } as const
 type Handler = (task: never) => void
 
-/** Replaces what the three subscriptions do; `on` is the original. */
+/** Replaces what the three methods for subscriptions do. `on` is the original. */
 function changeHandlers(
   manager: AsyncTaskManager,
   change: (handler: Handler, on: (handler: Handler) => () => void) => () => void,

@@ -1,4 +1,4 @@
-/** Debian's `postgresql`: a server of its own for each test, in a folder of its own, on a port that the system gives. */
+/** Runs Debian's `postgresql`: a server for each test, in its own folder, on a port that the system chooses. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,33 +8,33 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { freePort } from './free-port.js'
 
-/** Where Debian puts the programs: a folder for each version. */
+/** The folder in which Debian puts the programs. It has a folder for each version. */
 const PROGRAMS = '/usr/lib/postgresql'
 
-/** How long a server may take to answer, in ms: only a hang is to fail. */
+/** How long a server may take to answer, in ms. It is long, because only a hang should fail. */
 const START_MS = 60_000
 
 /** A server of one test. */
 export interface PostgresServer {
-  /** `postgres://` with its superuser. */
+  /** A `postgres://` URL with its superuser. */
   readonly url: string
   readonly port: number
   /** The folder with its data. */
   readonly folder: string
-  /** Kills it with all its processes (SIGKILL). Its data stay. */
+  /** Kills the server with all its processes (SIGKILL). Its data remains. */
   kill(): Promise<void>
-  /** Starts it again, on the same port with the same data. */
+  /** Starts the server again, on the same port with the same data. */
   start(): Promise<void>
-  /** Runs statements as its superuser. */
+  /** Runs statements as the superuser. */
   run(...statements: string[]): Promise<readonly Readonly<Record<string, unknown>>[]>
-  /** Ends it, and removes its data. */
+  /** Ends the server, and removes its data. */
   close(): Promise<void>
 }
 
-/** Whether its programs are installed. */
+/** Whether the programs of PostgreSQL are installed. */
 export const hasPostgres = (): boolean => newestVersion() !== undefined
 
-/** Starts a server; it answers when this resolves. @throws when it is not installed */
+/** Starts a server. Resolves when the server answers. @throws Error when PostgreSQL is not installed */
 export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
   const programs = findPrograms()
   const user = unprivileged()
@@ -57,7 +57,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     server = undefined
     if (ended?.pid === undefined || ended.exitCode !== null || ended.signalCode !== null) return
     const exited = once(ended, 'exit')
-    // Its processes are a group of their own.
+    // The processes of the server are a process group.
     process.kill(signal === 'SIGKILL' ? -ended.pid : ended.pid, signal)
     await exited
   }
@@ -65,7 +65,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     for (let waited = 0; ; waited += 50) {
       server = spawn(join(programs, 'postgres'), args, { ...options, stdio: 'ignore', detached: true })
       if (await answers(url, server)) return
-      // What was killed keeps its shared memory for a moment.
+      // The shared memory of a killed server stays for a moment, so the start is tried again.
       if (waited >= START_MS) throw new Error(`postgres has ended with ${server.exitCode}`)
       await pause(50)
     }
@@ -95,7 +95,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
   }
 }
 
-/** pgbouncer in transaction mode before a server: each transaction may have another connection. */
+/** Starts pgbouncer in transaction mode in front of a server: each transaction may use another connection. */
 export async function startBouncer(server: PostgresServer): Promise<{ url: string; close: () => Promise<void> }> {
   const program = '/usr/sbin/pgbouncer'
   if (!existsSync(program)) throw new Error('There is no pgbouncer. Install it with: apt-get install -y pgbouncer')
@@ -123,7 +123,7 @@ export async function startBouncer(server: PostgresServer): Promise<{ url: strin
   }
 }
 
-/** Whether a server answers; false when it has ended. */
+/** Whether a server answers. Returns false when the server has ended. */
 async function answers(url: string, server: ChildProcess): Promise<boolean> {
   for (let waited = 0; server.exitCode === null && server.signalCode === null; waited += 20) {
     const client = new Client({ connectionString: url })
@@ -141,7 +141,7 @@ async function answers(url: string, server: ChildProcess): Promise<boolean> {
   return false
 }
 
-/** The folder of its newest version. @throws when there is none, with what installs it */
+/** Returns the folder of the newest version. @throws Error when there is none, with the command that installs it */
 function findPrograms(): string {
   const newest = newestVersion()
   if (newest === undefined) throw new Error('There is no PostgreSQL. Install it with: apt-get install -y postgresql')
@@ -153,7 +153,7 @@ function newestVersion(): string | undefined {
   return versions.sort((a, b) => Number(b) - Number(a))[0]
 }
 
-/** The server refuses to run as root: the user of Debian's package runs it. */
+/** Returns the user that runs the server: the server refuses to run as root, so the user of Debian's package runs it. */
 function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))

@@ -1,6 +1,6 @@
 /**
- * All processes that a program under test has started. A browser leaves the process group of its parent, and its crash handlers lose their
- * parent, so the processes are identified by an environment variable and by their ancestors.
+ * Finds all processes that a program under test has started. A browser leaves the process group of its parent, and its crash handlers lose their parent.
+ * So the processes are found by an environment variable and by their ancestors.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 export interface ProcessFamily {
   /** The environment variable for the program. */
   readonly env: Readonly<Record<string, string>>
-  /** The living processes: pid and name. It remembers the processes it has seen. */
+  /** Returns the living processes, with pid and name. Remembers them, so that they are found later without their parent. */
   alive(): readonly Member[]
   /** Waits up to `ms` for the processes to exit. Returns those that are still alive. */
   survivors(ms: number): Promise<readonly Member[]>
@@ -21,14 +21,14 @@ export interface Member {
 
 interface Found extends Member {
   readonly parent: number
-  /** Its start time in ticks, since a pid can be reused. */
+  /** Its start time in ticks. It identifies the process, because a pid can be reused. */
   readonly startTime: string
   readonly isMarked: boolean
 }
 
 const VARIABLE = 'AGENT_TASKS_TEST_FAMILY'
 
-/** @param name unique among all families */
+/** @param name a name that no other family has */
 export function createProcessFamily(name: string): ProcessFamily {
   const seen = new Set<string>()
   const alive = (): readonly Member[] => {
@@ -56,7 +56,7 @@ export function createProcessFamily(name: string): ProcessFamily {
 
 const keyOf = ({ pid, startTime }: Found): string => `${pid} ${startTime}`
 
-/** All running processes, without zombies. */
+/** Returns all running processes, without zombies. */
 function readProcesses(mark: string): Found[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))

@@ -1,4 +1,4 @@
-/** The fixture of tests that stop programs: connections to them, a manual clock, and a check that nothing is left behind. */
+/** A fixture for tests that stop programs. It has connections to the programs and a manual clock, and checks that nothing is left behind. */
 import { afterEach, beforeEach, expect } from 'vitest'
 import type { OutputRunner } from '../../src/engine/runner.js'
 import type { ProcessRunnerOptions } from '../../src/runners/process-options.js'
@@ -7,7 +7,7 @@ import { openLifelines, type Lifeline, type Lifelines, type TreeProgram } from '
 import { createManualClock, type ManualClock } from '../../src/testing/manual-clock.js'
 import { createRunContext, runInput, type RecordedContext } from './run-context.js'
 
-/** The grace of every program, in ms. */
+/** The grace period of every program, in ms. */
 export const GRACE_MS = 2000
 
 /** A run that a test started without a manager. */
@@ -21,7 +21,7 @@ interface StagedRun {
 
 export interface Stage {
   readonly clock: ManualClock
-  /** The number of `exit` listeners of this process before the test. */
+  /** How many `exit` listeners this process had before the test. */
   readonly exitListeners: number
   /** The arguments for `process.execPath` that run a program of the test. */
   argumentsOf(program: TreeProgram): string[]

@@ -4,10 +4,10 @@ import ts from 'typescript'
 /** A test that a row names: its file, from the project's root, and its exact title. */
 type NamedTest = { file: string; title: string }
 
-/** One row. `problems` lists what cannot be read. */
+/** One row. `problems` lists the parts that cannot be read. */
 export type PromiseRow = { invariant: string; line: number; tests: NamedTest[]; problems: string[] }
 
-/** The table rows of a Markdown text whose first cell is an invariant, such as `A1` or `T12`. */
+/** Returns the table rows of a Markdown text whose first cell is an invariant, such as `A1` or `T12`. */
 export function readRows(markdown: string): PromiseRow[] {
   return markdown.split('\n').flatMap((text, index) => {
     const cells = tableCells(text)
@@ -37,7 +37,7 @@ function tableCells(text: string): string[] {
   return cells.map((cell) => cell.trim().replaceAll('\\|', '|'))
 }
 
-/** The titles in a test file: of tests that run, and of tests that are skipped, to do, or expected to fail. */
+/** The titles in a test file. `running`: of tests that run. `idle`: of tests that are skipped, to do, or expected to fail. */
 export type TestTitles = { running: Set<string>; idle: Set<string> }
 
 const vitestNames = ['it', 'test', 'describe', 'suite']
@@ -82,7 +82,7 @@ export function readTestTitles(source: string, fileName = 'a.test.ts'): TestTitl
   }
 }
 
-/** The invariants that a machine's header comment defines: its lines of the form ` * T1  text`. */
+/** Returns the invariants that a machine's header comment defines, in lines of the form ` * T1  text`. */
 export function readDefinedInvariants(source: string): string[] {
   const header = /^\s*\/\*[\s\S]*?\*\//.exec(source)?.[0] ?? ''
   return [...header.matchAll(/^\s*\*\s+([A-Z]+\d+)[.:]?\s+\S/gm)].flatMap(([, invariant]) => invariant ?? [])

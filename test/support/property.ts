@@ -2,9 +2,9 @@
  * Runs fast-check properties. A failure prints its seed and path, and can be replayed.
  *
  * FC_NUM_RUNS  the number of runs of every property; default: the property's own number, or 200
- * FC_SEED      the seed, or `random`; default: always the same, so that a test that fails belongs to the change that it tests
- * FC_PATH      the path of the counterexample within the runs of that seed; use it with `-t` and one property
- * FC_VERBOSE   also prints the seed of a property that holds, as CI and FC_NUM_RUNS do
+ * FC_SEED      the seed, or `random`; default: a fixed seed, so that a test that fails belongs to the change that it tests
+ * FC_PATH      the path of the counterexample among the runs of that seed; use it with `-t` and one property
+ * FC_VERBOSE   also prints the seed of a property that holds. CI and FC_NUM_RUNS do this, too
  */
 import fc from 'fast-check'
 
@@ -18,7 +18,7 @@ const DEFAULT_SEED = 20_260_101
 /** The seed of this run. */
 export const seed = seedOfEnvironment()
 
-/** The path of the environment; undefined when every run of the seed is made. */
+/** The path in FC_PATH; undefined if all runs of the seed are made. */
 export const givenPath = text('FC_PATH')
 
 const speaks = [env['FC_VERBOSE'], env['CI'], env['FC_NUM_RUNS']].some((value) => value !== undefined && value !== '')
@@ -54,7 +54,7 @@ export async function checkProperty<T>(
   const details = await fc.check(property, parameters)
   if (details.failed) {
     const report = (await fc.asyncDefaultReportMessage(details)) ?? 'Property failed'
-    // The path of a property with `fc.commands` needs a second path, which is inside the property: the seed alone finds it again.
+    // A property with `fc.commands` needs a second path, which is inside the property. So only the seed is printed, which finds the failure again.
     const path =
       details.counterexamplePath === null || report.includes('replayPath=')
         ? ''

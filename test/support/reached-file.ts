@@ -5,9 +5,9 @@ export const reachedDirectory = 'reports/charts'
 
 /** The content of such a file. */
 export interface ReachedFile {
-  /** The test file, from the project's root. */
+  /** The path of the test file, from the project's root. */
   readonly file: string
-  /** By the id of the machine. */
+  /** What was reached, by the id of the machine. */
   readonly charts: Readonly<
     Record<
       string,

@@ -1,9 +1,12 @@
-/** What is sent to a Redis, as its command MONITOR shows it. */
+/** Watches the commands that clients send to a Redis, with its command MONITOR. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 
-/** Calls `onCommand` with each command that a client sends, as one line; what scripts do is left out. Resolves with what ends it. */
+/**
+ * Calls `onCommand` with each command that a client sends, as one line. Leaves out the commands of scripts. Resolves with a function that ends the
+ * watch.
+ */
 export async function watchCommands(port: number, onCommand: (line: string) => void): Promise<() => void> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined)

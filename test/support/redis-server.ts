@@ -1,4 +1,4 @@
-/** Debian's `redis-server`: one of its own for each test, in a folder of its own, on a port that the system gives. */
+/** Runs Debian's `redis-server`: a server for each test, in its own folder, on a port that the system chooses. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -8,13 +8,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { freePort } from './free-port.js'
 
-/** The path of `redis-server`; undefined where there is none. */
+/** The path of `redis-server`; undefined if it is not installed. */
 export function findRedis(): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   return folders.map((folder) => join(folder, 'redis-server')).find((file) => existsSync(file))
 }
 
-/** The same. @throws when there is none, with what installs it */
+/** The path of `redis-server`. @throws Error when it is not installed, with the command that installs it */
 export function requireRedis(): string {
   const program = findRedis()
   if (program === undefined) {
@@ -25,11 +25,13 @@ export function requireRedis(): string {
 
 /** How a Redis is set up. */
 export interface RedisServerOptions {
-  /** Default `always`: nothing is lost when it is killed; `no file`: it keeps nothing when it ends. */
+  /**
+   * How often Redis writes its file to the disk. Default `always`: nothing is lost when Redis is killed. `no file`: Redis keeps nothing when it ends.
+   */
   readonly appendfsync?: 'always' | 'everysec' | 'no' | 'no file'
-  /** Default: none. */
+  /** The password. Default: none. */
   readonly password?: string
-  /** Default `noeviction`. */
+  /** What Redis does when its memory is full. Default `noeviction`. */
   readonly maxmemoryPolicy?: string
 }
 
@@ -38,26 +40,26 @@ export interface RedisServer {
   /** `redis://127.0.0.1:<port>`, with the password if there is one. */
   readonly url: string
   readonly port: number
-  /** Its present process. */
+  /** Returns the pid of its present process. */
   readonly pid: () => number
-  /** Kills it (SIGKILL). Its data stay. */
+  /** Kills Redis (SIGKILL). Its data remains. */
   kill(): Promise<void>
-  /** Stops it as an administrator does. Its data stay. */
+  /** Stops Redis as an administrator does. Its data remains. */
   stop(): Promise<void>
-  /** Starts it again, on the same port with the same data. */
+  /** Starts Redis again, on the same port with the same data. */
   start(): Promise<void>
-  /** SIGSTOP: it answers nobody. */
+  /** Sends SIGSTOP, so that Redis does not answer. */
   pause(): void
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void
-  /** Ends it, and removes its data. */
+  /** Ends Redis, and removes its data. */
   close(): Promise<void>
 }
 
-/** How long it may take to answer, in ms: only a hang is to fail. */
+/** How long Redis may take to answer, in ms. It is long, because only a hang should fail. */
 const START_MS = 30_000
 
-/** Starts a Redis; it answers when this resolves. */
+/** Starts a Redis. Resolves when Redis answers. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const { appendfsync = 'always', password, maxmemoryPolicy = 'noeviction' } = options
   const program = requireRedis()

@@ -1,4 +1,4 @@
-/** The context of a run that a test starts without a manager; it records what the run does with it. */
+/** The context of a run that a test starts without a manager. It records what the run does with the context. */
 import { NO_MESSAGES } from '../../src/async-tasks/questions/inbox.js'
 import type { TaskSession } from '../../machines/records.js'
 import type { RunContext, RunInput } from '../../src/engine/runner.js'
@@ -6,7 +6,7 @@ import type { RunContext, RunInput } from '../../src/engine/runner.js'
 /** A context that records its calls. */
 export interface RecordedContext extends RunContext {
   readonly controller: AbortController
-  /** The sessions that it has noted. */
+  /** The sessions that the run has recorded. */
   readonly sessions: TaskSession[]
   /** The reported progress, in order. */
   readonly reported: unknown[]
@@ -21,7 +21,7 @@ export function runInput(goalPrompt = 'goal'): RunInput {
   return { id: 'agent-1', subagentName: 'agent', goalPrompt }
 }
 
-/** What a run without a manager has for tasks of its own. */
+/** The parts of the context that a run without a manager has for tasks of its own. */
 export const noFamily: Pick<RunContext, 'launch' | 'children'> = {
   launch: () => {
     throw new Error('there is no manager')

@@ -1,4 +1,4 @@
-/** A manager on a clock that a test sets, whose schedules it follows: notes are what is owed, and runs end when the test says so. */
+/** A manager with schedules, on a clock that the test sets. The test sees the notes of schedules among the owed results, and decides when runs end. */
 import { onTestFinished } from 'vitest'
 import { AsyncTaskManager, type AsyncTaskManagerOptions, type RunInput, type ScheduleInput } from '../../src/index.js'
 import { createJumpingClock } from './jumping-clock.js'
@@ -11,7 +11,7 @@ export const SECOND = 1000
 export const MINUTE = 60 * SECOND
 export const HOUR = 60 * MINUTE
 
-/** @param start the time of day at first, in ms since the epoch */
+/** @param start the first time of day, in ms since the epoch */
 export function scheduledTasks(options: AsyncTaskManagerOptions = {}, start = START) {
   const clock = createJumpingClock(start)
   const runs: { readonly input: RunInput; end(): Promise<void> }[] = []
@@ -46,7 +46,7 @@ export function scheduledTasks(options: AsyncTaskManagerOptions = {}, start = ST
     errors,
     schedule: (input: Omit<ScheduleInput, 'timeZone'> & { timeZone?: string }) =>
       manager.schedule({ timeZone: 'UTC', ...input }),
-    /** Lets time pass, step by step, so that runs start in between. */
+    /** Lets time pass in small steps, so that runs can start in between. */
     pass: async (ms: number) => {
       for (let left = ms; left > 0; left -= MINUTE) {
         clock.advance(Math.min(left, MINUTE))
@@ -55,7 +55,7 @@ export function scheduledTasks(options: AsyncTaskManagerOptions = {}, start = ST
     },
     /** The texts that an owner is owed, in the order in which they were owed. */
     notes: (owner?: string) => manager.getPendingNotifications(owner).map((task) => String(task.output?.final_message)),
-    /** What was due, as the notes say it. */
+    /** The times that were due, from the texts of the notes. */
     dues: (owner?: string) =>
       manager
         .getPendingNotifications(owner)

@@ -1,4 +1,4 @@
-/** A Redis whose answers a test gives: it notes what is sent, and knows scripts by their names. */
+/** A Redis whose answers the test gives. It records what is sent, and identifies scripts by their names. */
 import type { Redis } from 'ioredis'
 import type { Script } from '../../src/bullmq/script.js'
 
@@ -13,14 +13,14 @@ export interface SentScript {
 export interface ScriptedRedis {
   readonly redis: Redis
   readonly sent: readonly SentScript[]
-  /** What was sent of one script. */
+  /** Returns the calls of one script. */
   readonly of: (script: string) => SentScript[]
 }
 
 /**
- * @param scripts the module of the scripts
- * @param answer what Redis answers to one
- * @param commands further commands
+ * @param scripts the module that has the scripts
+ * @param answer returns what Redis answers to a script
+ * @param commands further commands of Redis
  */
 export function scriptedRedis(
   scripts: object,

@@ -1,4 +1,4 @@
-/** Sockets whose other side is the test. There is no network. */
+/** WebSockets whose server is the test. There is no network. */
 import type { SocketConstructor, SocketLike } from '../../src/client/platform.js'
 
 /** One socket that the code under test opened. */
@@ -6,7 +6,7 @@ export interface ScriptedSocket {
   readonly url: string
   /** The sent messages, parsed, in order. */
   readonly sent: Record<string, unknown>[]
-  /** Its close code; undefined while it is open, 1006 when it was lost. */
+  /** Its close code: undefined while the socket is open, 1006 after the connection was lost. */
   readonly closedWith: number | undefined
   /** Opens the connection. */
   open(): void
@@ -26,9 +26,9 @@ export interface ScriptedSockets {
   readonly sockets: readonly ScriptedSocket[]
   /** The latest socket. */
   readonly last: ScriptedSocket
-  /** Whether the peer answers a close. Default true. */
+  /** Whether the peer answers a close frame. Default true. */
   answersClose: boolean
-  /** The error that constructor calls throw. */
+  /** The error that the constructor throws; undefined if it throws none. */
   refusal: Error | undefined
 }
 

@@ -1,4 +1,4 @@
-/** One address that serves tasks, of one server or of several: for suites that both must pass. */
+/** An address that serves tasks, with one server or several behind it, for suites that must pass with both. */
 import { onTestFinished } from 'vitest'
 import type { TaskServerOptions } from '../../src/server/index.js'
 import { call, post, untilEnded } from './cluster-client.js'
@@ -7,7 +7,7 @@ import { openSocket, type SocketClient } from './socket-client.js'
 
 /** Servers behind one address. */
 export interface Servers {
-  /** Where workers connect. */
+  /** The address to which workers connect. */
   readonly url: string
   readonly nodes: readonly { readonly httpUrl: string; readonly wsUrl: string }[]
   /** Cuts the connections of all workers. */
@@ -16,7 +16,7 @@ export interface Servers {
 
 export type OpenServers = (options: TaskServerOptions) => Promise<Servers>
 
-/** A command of a watched instance. */
+/** A command for a watched instance (cluster-instance.ts). */
 export const command = (tool_name: 'do' | 'hold', args: object, more: object = {}) => ({
   tool_name,
   intention: '',
@@ -24,7 +24,7 @@ export const command = (tool_name: 'do' | 'hold', args: object, more: object = {
   ...more,
 })
 
-/** Each request goes to the next server. */
+/** Opens the servers. Each request of the test goes to the next server. */
 export async function openServed(open: OpenServers, options: TaskServerOptions = {}) {
   const servers = await open(options)
   let turn = 0
@@ -40,7 +40,7 @@ export async function openServed(open: OpenServers, options: TaskServerOptions =
     get: (path: string) => call(next().httpUrl, path),
     post: (path: string, body?: unknown, headers?: Record<string, string>) => post(next().httpUrl, path, body, headers),
     submission,
-    /** Submits a task that must be accepted; returns its id. */
+    /** Submits a task that must be accepted. Returns its id. */
     submit: async (instanceId: string, ...commands: readonly object[]): Promise<string> => {
       const { status, body } = await post(next().httpUrl, '/tasks', submission(instanceId, commands))
       if (status !== 201) throw new Error(`${status} ${JSON.stringify(body)}`)

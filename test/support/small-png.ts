@@ -1,10 +1,10 @@
-/** PNG files with a palette: a fraction of the bytes, and no difference that one sees in pictures of a user interface. */
+/** Makes PNG files with a palette. They have a fraction of the bytes, and look the same for pictures of a user interface. */
 import { crc32, deflateSync } from 'node:zlib'
 import { PNG } from 'pngjs'
 
 const COLOURS = 256
 
-/** The same picture with its most frequent colours; each other colour becomes the nearest of them. */
+/** Reduces a picture to its most frequent colours. Each other colour becomes the most similar of them. */
 export function toSmallPng(png: Buffer): Buffer {
   const { width, height, data } = PNG.sync.read(png)
   const pixels = Array.from({ length: width * height }, (_, at) => data.readUInt32BE(at * 4) >>> 8)
@@ -15,13 +15,13 @@ export function toSmallPng(png: Buffer): Buffer {
   const indices = new Map(byFrequency.map(([colour]) => [colour, nearest(colour, palette)]))
   const rows = Buffer.alloc((width + 1) * height)
   for (const [at, colour] of pixels.entries()) {
-    // Each row begins with its filter: 0, none.
+    // Each row begins with the number of its filter. 0 means none.
     rows[at + Math.floor(at / width) + 1] = indices.get(colour) ?? 0
   }
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)
-  // 8 bits a pixel, with a palette.
+  // 8 bits per pixel, with a palette.
   header.set([8, 3, 0, 0, 0], 8)
   const colours = Buffer.from(palette.flatMap((colour) => [colour >>> 16, (colour >>> 8) & 255, colour & 255]))
   return Buffer.concat([

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { WebSocket, type ClientOptions } from 'ws'
 
-/** A message, with any fields. */
+/** A message with its type and any other fields. */
 export type Received = { readonly type: string } & Readonly<Record<string, unknown>>
 
 export interface SocketClient {
@@ -14,13 +14,13 @@ export interface SocketClient {
   next(): Promise<Received>
   /** Takes messages up to the next one of a type, and returns that one. */
   skipTo(type: string): Promise<Received>
-  /** Sends a request and returns its answer. Pushed messages are not taken. */
+  /** Sends a request and returns its answer. Messages that the server pushes meanwhile stay for `next`. */
   ask(message: object): Promise<Received>
-  /** The messages that were not taken. */
+  /** Takes all messages that were not taken yet. */
   takeAll(): Received[]
   /** How the socket closed. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>
-  /** Closes the socket, and waits until it is. */
+  /** Closes the socket, and waits until it is closed. */
   close(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export interface SocketClient {
 export async function openSocket(url: string, options: ClientOptions = {}): Promise<SocketClient> {
   const socket = new WebSocket(url, options)
   const received: Received[] = []
-  /** All waiting calls, since several requests may be open. */
+  /** All calls that wait, because several requests may be open. */
   const waiting: (() => void)[] = []
   const onChange = (): void => {
     for (const wake of waiting.splice(0)) wake()
@@ -91,7 +91,7 @@ export async function openSocket(url: string, options: ClientOptions = {}): Prom
   }
 }
 
-/** The server answered an upgrade with a status. */
+/** The error when the server refuses an upgrade with an HTTP status. */
 export class UpgradeRefused extends Error {
   readonly status: number
   readonly body: { readonly error: string; readonly code: string }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 type Manifest = { name: string; exports: Record<string, string | { default: string }> }
 
-/** One alias for each subpath export of package.json that is a built module. */
+/** Returns an alias for each subpath in the `exports` of package.json that is a built module. */
 export function sourceAliases(): { find: RegExp; replacement: string }[] {
   const root = new URL('../../', import.meta.url)
   const { name, exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as Manifest

@@ -1,28 +1,28 @@
-/** A TypeScript program as a process of its own that says what it does: each line of its output is JSON. */
+/** Runs a TypeScript program as a separate process that prints what it does. Each line of its output is JSON. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 
-/** One line. */
+/** A line of its output. */
 export type Spoken = Readonly<Record<string, unknown>>
 
 /** A process that runs. */
 export interface SpokenProcess {
   readonly pid: number
-  /** All that it has said. */
+  /** All lines that the process has printed. */
   readonly said: readonly Spoken[]
-  /** What it writes to stderr. */
+  /** Returns what the process has written to stderr. */
   readonly errors: () => string
-  /** Resolves with the first line, of those before too, that has this field and fits. Rejects when it ends without one. */
+  /** Resolves with the first line that has this field and fits, now or earlier. Rejects when the process ends without such a line. */
   says(field: string, fits?: (line: Spoken) => boolean): Promise<Spoken>
   signal(signal: NodeJS.Signals): void
-  /** Resolves with its exit code when it has ended. */
+  /** Resolves with the exit code when the process has ended. */
   readonly ended: Promise<number | null>
 }
 
-/** Starts a program of `test/support/programs`; it is killed after the test. */
+/** Starts a program of `test/support/programs`. Kills it after the test. */
 export function startSpoken(
   program: string,
   args: readonly (string | number)[],

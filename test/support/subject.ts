@@ -1,6 +1,6 @@
 /**
- * The subject of a property: how to make the manager, its reminders and its trigger. Tests make real ones; `npm run faults` makes broken
- * ones, through public options and wrappers only.
+ * The subject of a property: the functions that make a manager, its reminders and its trigger. Tests make real ones. `npm run faults` makes broken ones,
+ * but only through public options and wrappers.
  */
 import {
   AsyncTaskAutoTrigger,
@@ -26,7 +26,7 @@ export interface Subject {
     triggerAgentTurn: TriggerAgentTurn,
     options?: AutoTriggerOptions,
   ): AsyncTaskAutoTrigger
-  /** The handle of a retained task. */
+  /** Makes the handle of a retained task. */
   createHandle(manager: AsyncTaskManager, taskId: string): TaskHandle
 }
 
@@ -43,7 +43,7 @@ export interface Sabotage {
   wrapHandle?(handle: TaskHandle, manager: AsyncTaskManager): TaskHandle
 }
 
-/** Makes a subject, which is broken by the sabotage if there is one. */
+/** Makes a subject. A sabotage breaks it. */
 export function createSubject(sabotage: Sabotage = {}): Subject {
   return {
     createManager(options) {

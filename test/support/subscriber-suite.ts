@@ -1,11 +1,13 @@
-/** What subscribers get, over WebSocket and Server-Sent Events: the same on one server and on several behind one address. */
+/**
+ * Tests of what subscribers receive over WebSocket and Server-Sent Events. They must pass with one server, and with several servers behind one address.
+ */
 import { describe, expect, it } from 'vitest'
 import { until } from './cluster-client.js'
 import { connectWatched } from './cluster-instance.js'
 import { command, openServed, type OpenServers } from './served-tasks.js'
 import type { Received, SocketClient } from './socket-client.js'
 
-/** What an event says, without times. */
+/** An event as a short text without times. */
 const shortOf = (event: Readonly<Record<string, unknown>>): string => {
   const { type, commandIndex = '', status, progress } = event as Record<string, string | number>
   return [type, commandIndex, status, ...(progress === undefined ? [] : [progress])].join(' ')
@@ -20,7 +22,7 @@ const STEPS = [
   'task_complete  completed',
 ]
 
-/** All that a client gets up to the end of so many tasks, and until it has an answer to another request. */
+/** Returns all messages that a client receives until this many tasks have ended and another request was answered. */
 async function allOf(client: SocketClient, ends = 1): Promise<Received[]> {
   const all: Received[] = []
   while (all.filter(({ type }) => type === 'task_complete').length < ends) all.push(await client.next())
@@ -42,7 +44,7 @@ export function subscriberSuite(kind: string, open: OpenServers): void {
       const answer = await client.next()
       expect(answer).toMatchObject({ type: 'task_submit_response', requestId: 7, success: true, queuePosition: 1 })
       const { taskId } = answer
-      // However many of its subscriptions match.
+      // The client receives each event once, however many of its subscriptions match.
       client.send({ type: 'subscribe_instance', instanceId: 'w' })
       client.send({ type: 'subscribe_task', taskId })
       await worker.untilStarted('one')
@@ -199,7 +201,7 @@ export function subscriberSuite(kind: string, open: OpenServers): void {
         const { body } = await get(`/tasks?limit=2${cursor === undefined ? '' : `&cursor=${cursor}`}`)
         listed.push(...toIds(body['tasks']))
         cursor = body['nextCursor'] as string | undefined
-        // What comes in between changes nothing.
+        // The events in between change nothing.
         await ended(await submit('w', command('do', { mark: 'new' })))
       } while (cursor !== undefined)
       expect(listed).toEqual(ids.toReversed())

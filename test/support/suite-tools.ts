@@ -1,4 +1,4 @@
-/** The tools of every instance in the shared suite. Each kind of instance defines them in its own form. */
+/** The tools that every instance has in the suite (instance-suite.ts). Each kind of instance defines them in its own way. */
 import { ToolCallError } from '../../src/errors.js'
 
 interface SuiteCall {
@@ -6,18 +6,18 @@ interface SuiteCall {
   readonly progress: (progress: { progress: number; total?: number; message?: string }) => void
 }
 
-/** The error of a tool that fails. */
+/** The error that a tool of the suite throws. */
 export class SuiteFailure extends Error {}
 
 export interface SuiteTools {
   readonly names: readonly string[]
-  /** Resolves with text; throws a SuiteFailure for an `isError` result, a ToolCallError for a JSON-RPC error. */
+  /** Resolves with text. Throws a SuiteFailure for a result with `isError`, and a ToolCallError for a JSON-RPC error. */
   call(name: string, args: Readonly<Record<string, unknown>>, call: SuiteCall): Promise<string>
-  /** Resolves when `hold` has been called with this name. */
+  /** Resolves when a call of `hold` with this name has begun. */
   held(name: string): Promise<void>
-  /** Resolves when a `hold` with this name was aborted. */
+  /** Resolves when the call of `hold` with this name was aborted. */
   stopped(name: string): Promise<void>
-  /** Ends a `hold` with this name successfully. */
+  /** Ends the call of `hold` with this name successfully. */
   release(name: string): void
 }
 

@@ -1,4 +1,7 @@
-/** `npm run suspend -- --times 100 --by-alarm 1`: ends the service worker of the extension that often while commands run. Needs a build. */
+/**
+ * `npm run suspend -- --times 100 --by-alarm 1`: ends the service worker of the extension 100 times while commands run, and once more so that only its
+ * alarm starts it again. Needs a build.
+ */
 import { parseArgs } from 'node:util'
 import { suspendAgainAndAgain } from './suspension.js'
 

@@ -1,4 +1,4 @@
-/** Ends the service worker of the extension again and again while commands run, and compares what the tasks were told with what happened. */
+/** Ends the service worker of the extension again and again while commands run. Compares the ends of the tasks with what happened. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ import { startExtensionBrowser, waitFor, type ExtensionBrowser } from './extensi
 
 export interface SuspensionOptions {
   readonly times: number
-  /** Further times, in which it has no tab whose events wake it: only the alarm does, after up to a minute. */
+  /** How many more times to end it while there is no tab. Then no event of a tab starts it again, but only its alarm, after up to a minute. */
   readonly byAlarm?: number
   readonly log?: (line: string) => void
 }
@@ -19,28 +19,28 @@ export interface SuspensionResult {
   readonly tasks: number
   readonly completed: number
   readonly failed: number
-  /** Submissions while it was not connected. */
+  /** How many tasks were refused because the extension was not connected. */
   readonly refused: number
   /** Tasks that were accepted and have no end, or more than one. */
   readonly lost: readonly string[]
-  /** Pages that were visited twice. */
+  /** Pages that were visited more than once. */
   readonly doubled: readonly string[]
-  /** Commands that succeeded without their page, and those that failed for another reason than the end of the service worker. */
+  /** Commands that succeeded without a visit to their page, and commands that failed for another reason than the end of the service worker. */
   readonly wrong: readonly string[]
   /** The longest time from the end of a service worker to the next connection, in ms. */
   readonly longestMs: number
   readonly longestByAlarmMs: number
-  /** How many service workers there were. */
+  /** How many service workers ran. */
   readonly lives: number
 }
 
 const COMMANDS = 3
-/** Queued and running. */
+/** How many tasks are queued or running at the same time. */
 const DEPTH = 3
 const INSTANCE = 'suspended'
-/** Tells service workers apart. */
+/** Returns a value that differs between service workers. */
 const LIFE = 'return performance.timeOrigin'
-/** The most that a service worker runs before it is ended, in ms. */
+/** How long a service worker runs at most until it is ended, in ms. */
 const LIFE_MS = 600
 
 export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<SuspensionResult> {
@@ -55,7 +55,7 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
   let isLoading = true
   taskManager.on('complete', (end) => ends.set(end.taskId, [...(ends.get(end.taskId) ?? []), end]))
 
-  /** Keeps some tasks queued, whose commands visit a page each. */
+  /** Keeps some tasks queued. Each command of a task visits a page. */
   async function load(): Promise<void> {
     let count = 0
     while (isLoading) {
@@ -80,7 +80,10 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
     return entry?.isConnected === true ? entry.serial : undefined
   }
 
-  /** @returns how long it took to connect again, in ms */
+  /**
+   * Ends the service worker.
+   * @returns how long the extension took to connect again, in ms
+   */
   async function suspendOnce(by: 'events' | 'alarm'): Promise<number> {
     const before = serial()
     await browser.suspend()
@@ -120,7 +123,7 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
     }
     isLoading = false
     await loading
-    // A task that does not end is what this looks for.
+    // A task may not end, which is a finding. So the wait may fail.
     const allEnded = waitFor(
       async () => ([...commands.keys()].every((id) => ends.has(id)) ? true : undefined),
       'all ends',
@@ -138,7 +141,7 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
   }
 }
 
-/** As the person does by opening the options page. */
+/** Makes the extension connect at once, as the options page does when the person opens it. */
 async function wake(browser: ExtensionBrowser): Promise<void> {
   await browser.inOptions(`await chrome.storage.session.set({ wake: crypto.randomUUID() })`)
 }

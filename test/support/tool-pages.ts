@@ -1,4 +1,4 @@
-/** The tools of the browser extension in a Chromium without it, and pages for them. */
+/** The tools of the browser extension in a Chromium without the extension, and pages on which the tools act. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createBrowserTools } from '../../src/extension/tools/index.js'
@@ -6,12 +6,12 @@ import type { Times } from '../../src/extension/tools/perform.js'
 import { runTool } from '../../src/protocol/instance-tools.js'
 import { devtoolsTabs, startChromium, type DevtoolsTabs } from './devtools-tabs.js'
 
-/** HTML, or a function that answers. */
+/** The HTML of a page, or a function that answers the request. */
 export type ToolPage = string | ((request: IncomingMessage, response: ServerResponse) => void)
 
 export interface Outcome {
   readonly text: string
-  /** That of a failure. */
+  /** The error code, if the call failed. */
   readonly code: string | undefined
   readonly image: string | undefined
 }
@@ -20,14 +20,14 @@ export interface ToolBrowser {
   readonly tabs: DevtoolsTabs
   /** The address of a page, on 127.0.0.1. */
   address(path: string): string
-  /** Serves a page, by its path. */
+  /** Serves a page at a path. */
   serve(path: string, page: ToolPage): void
-  /** Serves a page with this body, and goes there. */
+  /** Serves a page with this body, and goes to it. */
   show(body: string): Promise<void>
   call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<Outcome>
-  /** The same for a call that must succeed. Returns its text. */
+  /** Calls a tool. The call must succeed. Returns its text. */
   use(name: string, args?: Record<string, unknown>): Promise<string>
-  /** The value of an expression in the page. */
+  /** Returns the value of an expression in the page. */
   value(expression: string): Promise<unknown>
   close(): Promise<void>
 }
@@ -94,7 +94,7 @@ export async function openToolBrowser(times: Partial<Times> = {}): Promise<ToolB
   }
 }
 
-/** The ref of the last line of a snapshot that has this text. */
+/** Returns the ref in the last line of a snapshot that has this text. */
 export function refIn(snapshot: string, text: string): string {
   const line = snapshot.split('\n').findLast((one) => one.includes(text) && one.includes('[ref='))
   const [, ref] = /\[ref=(\w+)\]/.exec(line ?? '') ?? []

@@ -1,6 +1,6 @@
 /**
- * Adds up the JSON reports of vitest that the arguments name, and prints one line: `N passed, N failed`, and `, N skipped` if there are
- * any. A missing report counts as nothing, because its run did not start.
+ * Adds up the JSON reports of vitest whose files are the arguments. Prints one line: `N passed, N failed`, and `, N skipped` if there are any. A missing
+ * report counts as empty, because its run did not start.
  */
 import { existsSync, readFileSync } from 'node:fs'
 
@@ -15,7 +15,7 @@ type Report = {
 const totals = { passed: 0, failed: 0, skipped: 0 }
 for (const file of process.argv.slice(2).filter((name) => existsSync(name))) {
   const report = JSON.parse(readFileSync(file, 'utf8')) as Report
-  // A file that does not load has no failed test.
+  // Files that do not load. They have no failed test, so they are counted separately.
   const brokenFiles = report.testResults.filter(
     ({ status, assertionResults }) =>
       status === 'failed' && !assertionResults.some((assertion) => assertion.status === 'failed'),

@@ -1,4 +1,4 @@
-/** A screen without a monitor (Xvfb), and what it shows: a browser draws its tabs and groups nowhere else. */
+/** A screen without a monitor (Xvfb), and pictures of it. A browser draws its tabs and tab groups only on a screen. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -8,9 +8,9 @@ import { createInterface } from 'node:readline'
 import { PNG } from 'pngjs'
 
 export interface VirtualScreen {
-  /** For `DISPLAY`. */
+  /** The value for the variable `DISPLAY`. */
   readonly display: string
-  /** What it shows now, as PNG. */
+  /** Returns a picture of the screen, as PNG. */
   capture(): Buffer
   close(): Promise<void>
 }
@@ -19,7 +19,7 @@ export interface VirtualScreen {
 export async function openVirtualScreen(width: number, height: number): Promise<VirtualScreen> {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-screen-'))
   const options = ['-screen', '0', `${width}x${height}x24`, '-fbdir', folder, '-nolisten', 'tcp']
-  // It chooses a free display, and writes its number to the descriptor.
+  // Xvfb chooses a free display, and writes its number to this file descriptor.
   const server = spawn('Xvfb', ['-displayfd', '3', ...options], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
   const exited = once(server, 'exit')
   const failed = once(server, 'error').then(() => {
@@ -38,7 +38,7 @@ export async function openVirtualScreen(width: number, height: number): Promise<
   }
 }
 
-/** A picture of the X Window Dump format, with 32 bits a pixel. */
+/** Converts a picture in the X Window Dump format with 32 bits per pixel. */
 function fromXwd(dump: Buffer): Buffer {
   const field = (index: number): number => dump.readUInt32BE(index * 4)
   const [headerSize, width, height, bytesPerLine, colours] = [field(0), field(4), field(5), field(12), field(19)]

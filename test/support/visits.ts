@@ -1,6 +1,6 @@
 /**
- * Counts the elements of arrays, maps and sets that a piece of code visits: a measure of work that is the same on every computer and in
- * every run. It does not count access by index (a heap) or the fields of a copied object.
+ * Counts the elements of arrays, maps and sets that code visits. The count measures work, and is the same on every computer and in every run. It does
+ * not count access by index (a heap), or the fields of a copied object.
  */
 
 type Method = (this: unknown, ...args: unknown[]) => unknown
@@ -9,7 +9,7 @@ const iteratorPrototypes = [[], new Map(), new Set()].map(
   (each) => Object.getPrototypeOf(each[Symbol.iterator]()) as object,
 )
 
-/** Methods that visit every element. */
+/** The methods that visit every element. */
 const walks = [
   ...['concat', 'every', 'filter', 'find', 'findIndex', 'flat', 'flatMap', 'forEach', 'includes', 'indexOf', 'join'],
   ...['map', 'reduce', 'reverse', 'slice', 'some', 'sort', 'splice', 'toSorted', 'unshift'],
@@ -27,7 +27,7 @@ const counted: readonly { readonly owner: object; readonly name: string; readonl
 export function countVisits(run: () => void): number {
   let visits = 0
   const originals = counted.map(({ owner, name }) => Reflect.get(owner, name) as Method)
-  // Loops by index from here on: other loops are being counted.
+  // From here on only loops by index are used, because the others are counted.
   const replace = (at: number): void => {
     const { owner, name, visited } = counted[at]!
     const original = originals[at]!

@@ -4,11 +4,11 @@ import type { TaskClient, TaskCompleteMessage, TaskMessage } from '../../src/cli
 export interface WatchedTask {
   readonly taskId: string
   readonly events: TaskMessage[]
-  /** Resolves with its complete event. */
+  /** Resolves with the complete event of the task. */
   readonly ended: Promise<TaskCompleteMessage>
-  /** Awaits a promise, and rejects if the task ends first. */
+  /** Awaits a promise. Rejects if the task ends first. */
   before<T>(what: Promise<T>): Promise<T>
-  /** Resolves when a command is running. */
+  /** Resolves when the command with this index runs. */
   runs(index: number): Promise<void>
 }
 

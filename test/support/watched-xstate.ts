@@ -15,25 +15,25 @@ import type {
 import { transitionKey, type Transition } from '../../scripts/charts.js'
 
 type XState = typeof import('xstate')
-/** The snapshot of a machine; other actors have none of these fields. */
+/** The snapshot of a machine. The snapshots of other actors have no such fields. */
 type ChartSnapshot = Partial<Pick<AnyMachineSnapshot, 'machine' | 'value'>>
 
 /** What the actors of one machine have reached. */
 export interface Reached {
-  /** The number of paths through it that were taken. */
+  /** How many paths through the machine were taken. */
   ways: number
   readonly states: Set<string>
   readonly transitions: Set<string>
 }
 
 interface Watch {
-  /** By the id of the machine. */
+  /** What was reached, by the id of the machine. */
   readonly reached: Map<string, Reached>
-  /** The latest actor with each id. */
+  /** The latest actor with each id, by that id. */
   readonly actors: Map<string, AnyActorRef>
 }
 
-// A setup file and a test may each load this module, and must share the watch.
+// The watch is a global object, because a setup file and a test may each load this module and must share it.
 const watchKey = 'agent-tasks watched charts'
 const place = globalThis as { [watchKey]?: Watch }
 const watch = (place[watchKey] ??= { reached: new Map(), actors: new Map() })
@@ -42,9 +42,9 @@ const watch = (place[watchKey] ??= { reached: new Map(), actors: new Map() })
 export const reachedCharts: ReadonlyMap<string, Reached> = watch.reached
 
 /**
- * Returns a function that reads the state of an actor, also after its end.
- * @param id the id of the actor; if there were several, the latest
- * @throws when there is no such actor
+ * Returns a function that reads the state of an actor, also after the actor has ended.
+ * @param id the id of the actor. If several actors had this id, the latest one is read
+ * @throws Error when there is no such actor
  */
 export function watchState(id: string): () => StateValue | undefined {
   const actor = watch.actors.get(id)
@@ -57,14 +57,14 @@ export function addWays(chart: string, ways: number): void {
   reachedIn(chart).ways += ways
 }
 
-/** XState with a `createActor` that watches. */
+/** Returns XState with a `createActor` that watches actors. */
 export async function watchedXState(): Promise<XState> {
   const original = await vi.importActual<XState>('xstate')
   const createActor = (
     logic: AnyActorLogic,
     options: Parameters<XState['createActor']>[1] = {},
   ): Actor<AnyActorLogic> => {
-    // A child shares the inspectors of its parent.
+    // A child has the inspectors of its parent.
     if (options.parent !== undefined) return original.createActor(logic, options)
     const { inspect } = options
     const notify = typeof inspect === 'function' ? inspect : inspect?.next?.bind(inspect)
@@ -90,7 +90,7 @@ function record(event: InspectionEvent): void {
   const reached = recordStates(snapshot)
   for (const transition of event._transitions as Transition[]) {
     reached?.transitions.add(transitionKey(transition))
-    // No snapshot has a state that is left in the microstep after it was entered.
+    // A state may be left in the microstep after it was entered. No snapshot has such a state.
     reached?.states.add(transition.source.id)
   }
 }
@@ -102,7 +102,7 @@ function recordStates({ machine, value = {} }: ChartSnapshot): Reached | undefin
   return reached
 }
 
-/** The ids of a state and of its active descendants. */
+/** Returns the ids of a state and of its active descendants. */
 function activeStates({ id, states }: AnyStateNode, value: StateValue): string[] {
   const children = typeof value === 'string' ? { [value]: {} } : value
   return [id, ...Object.entries(children).flatMap(([name, nested]) => activeStates(states[name]!, nested ?? {}))]

@@ -1,4 +1,4 @@
-/** The clients of the nodes, and the instances that their tasks run on. Each writes down what it sees. */
+/** The clients of the nodes, and the instances on which the clients' tasks run. Each records what it sees. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { createRandom, type Random } from '../../bench/soak/random.js'
 import { call, taskFor, type Answer, type SeenTask } from '../cluster-client.js'
@@ -8,7 +8,7 @@ import type { Work } from './judge.js'
 /** How long a client waits for an answer, in ms. */
 const ANSWER_MS = 3000
 
-/** The answers of a server that cannot take a task now. */
+/** The HTTP statuses of a server that cannot take a task at the moment. */
 const REFUSALS = [409, 429, 503]
 
 export interface ClientOptions {
@@ -16,7 +16,7 @@ export interface ClientOptions {
   readonly seed: number
   readonly instances: number
   readonly clients: number
-  /** A connection is left when it is silent for twice as long, in ms. */
+  /** The interval of heartbeats, in ms. An instance closes a connection on which it heard nothing for twice this time. */
   readonly heartbeatMs: number
 }
 
@@ -25,7 +25,7 @@ interface Submitted extends Work {
 }
 
 export interface Clients {
-  /** They submit nothing more; resolves with what became of all, at most so many ms later. */
+  /** Ends the submissions. Resolves with all tasks and their ends, after at most `limitMs`. */
   finish(limitMs: number): Promise<readonly Work[]>
 }
 
@@ -61,7 +61,10 @@ export async function startClients(options: ClientOptions): Promise<Clients> {
   }
 }
 
-/** As clients do: what was not answered, or refused, is repeated with its key; some give up what was refused. */
+/**
+ * Submits a task as clients do. A request that was refused, or not answered, is repeated with the same idempotency key. Some clients give up when they
+ * are refused.
+ */
 async function submit(url: string, work: Submitted, random: Random): Promise<void> {
   const [ms, isPatient] = [random.chance(0.1) ? random.below(400) : random.below(20), random.chance(0.8)]
   const task = JSON.stringify(taskFor(work.lane, 'do', { mark: work.name, ms }))

@@ -1,45 +1,48 @@
-/** What strikes: drawn from a seed, so that the order and kind of faults, their sizes and whom they hit are the same each time. */
+/**
+ * Injects faults into processes and connections. A seed decides the order, kinds and sizes of the faults, and what they hit, so that a run can be
+ * repeated.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Random } from '../../bench/soak/random.js'
 
-/** A process that can be struck. */
+/** A process that faults can hit. */
 export interface Victim {
   readonly pid: number
-  /** SIGKILL; resolves when it has ended. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<unknown>
-  /** Resolves when it has ended: with its exit code, or null when it was killed. */
+  /** Resolves when the process has ended: with its exit code, or null if it was killed. */
   readonly ended: Promise<number | null>
-  /** SIGSTOP. */
+  /** Sends SIGSTOP. */
   pause(): void
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void
 }
 
-/** A place of a process: when it is killed, another one starts there. */
+/** A place for a process. When its process is killed, another one is started in its place. */
 export interface Slot {
   readonly target: 'node' | 'worker' | 'host'
   readonly start: () => Promise<Victim>
 }
 
-/** What has struck. */
+/** A fault that happened. */
 export interface Fault {
   readonly kind: 'kill' | 'pause' | 'cut' | 'redis'
-  /** Whom: a process, the connections of clients and instances, or those to Redis. */
+  /** What it hit: a kind of process, the connections of clients and instances, or the connections to Redis. */
   readonly target: Slot['target'] | 'clients' | 'redis'
-  /** Which of them. */
+  /** The number of the process among those of its kind. For cut connections, 3 means that every third one was cut. */
   readonly index: number
-  /** Of the process; 0 where it is none. */
+  /** The pid of the process; 0 if it hit no process. */
   readonly pid: number
-  /** When it began, in ms since 1970. */
+  /** When the fault began, in ms since 1970. */
   readonly at: number
-  /** How long it lasted, in ms: until it was resumed, or started again. */
+  /** How long it lasted, in ms: until the process was resumed or started again. */
   readonly ms: number
 }
 
 export interface World {
   readonly random: Random
   readonly slots: readonly Slot[]
-  /** A pause that is longer than a lock, in ms. */
+  /** How long a process is paused at least, in ms. This is longer than a lock lasts. */
   readonly pauseMs: number
   readonly cut: Readonly<Record<'clients' | 'redis', (each: number) => void>>
   readonly redis: { kill(): Promise<void>; start(): Promise<void> }
@@ -47,20 +50,20 @@ export interface World {
 
 interface Place {
   readonly slot: Slot
-  /** Among those of its kind. */
+  /** The number of the place among those of its kind, from 0. */
   readonly index: number
   victim: Promise<Victim>
   resumed: Promise<void>
 }
 
-/** How long Redis is away, in ms. */
+/** How long Redis may be away, in ms. */
 const OUTAGES = [0, 200, 1000, 5000]
 
-/** Strikes again and again. */
+/** Injects one fault after another. */
 export class Faults {
-  /** In their order. */
+  /** The faults so far, in order. */
   readonly all: Fault[] = []
-  /** The processes that have ended by themselves. */
+  /** The processes that ended by themselves with an error. */
   readonly crashes: string[] = []
   readonly #world: World
   readonly #places: readonly Place[]
@@ -73,18 +76,21 @@ export class Faults {
     })
   }
 
-  /** Resolves when all processes are there. */
+  /** Resolves when all processes run. */
   async ready(): Promise<Victim[]> {
     await Promise.all(this.#places.map(({ resumed }) => resumed))
     return Promise.all(this.#places.map(({ victim }) => victim))
   }
 
-  /** Strikes for so long, in ms, at any moment. */
+  /** Injects faults for `ms`. */
   async strike(ms: number): Promise<void> {
     for (const until = Date.now() + ms; Date.now() < until;) await this.#next()
   }
 
-  /** Each fault draws as many numbers: what follows does not depend on what the machine does meanwhile. */
+  /**
+   * Injects one fault, and waits a moment. Each fault draws equally many random numbers, so that the next faults do not depend on how fast the machine
+   * is.
+   */
   async #next(): Promise<void> {
     const { random, pauseMs } = this.#world
     const kind = random.below(20)
@@ -142,10 +148,10 @@ export class Faults {
   }
 }
 
-/** How often a supervisor starts a process again, and how long it waits before that, in ms. */
+/** How often a supervisor tries to start a process, and how long it waits before the next try, in ms. */
 const STARTS = { most: 30, afterMs: 1000 }
 
-/** A process that does not start, as a node while Redis is away, is started again. */
+/** Starts a process, and tries again if that fails. A node does not start while Redis is away, for example. */
 async function startSurely({ start }: Slot): Promise<Victim> {
   for (let count = 1; count < STARTS.most; count += 1) {
     const victim = await start().catch(() => undefined)

@@ -1,55 +1,55 @@
 /**
- * Judges what happened from outside: what clients were answered, and what instances and the programs of runs have recorded. It knows nothing of Redis, nodes
- * and workers but when they were struck.
+ * Judges a chaos run from outside: by the answers that clients received, and by the records of instances and programs. It knows only when Redis, nodes
+ * and workers were hit by faults, and nothing of what they do.
  */
 import type { Fault } from './faults.js'
 
-/** One call of an instance, or one attempt of a run. */
+/** One call of an instance, or one attempt of a run: something that was done. */
 export interface Deed {
   readonly attempt: number
   readonly from: number
-  /** When it has ended; undefined when it never has, as its process was killed. */
+  /** When it ended; undefined if it did not end, because its process was killed. */
   to: number | undefined
-  /** Its process; 0 for one that nothing strikes. */
+  /** The pid of its process; 0 for a process that no fault hits. */
   readonly pid: number
 }
 
-/** What its client was told of the end. */
+/** The end of a task, as its client received it. */
 export interface End {
   readonly status: string
   readonly code?: string | undefined
   readonly at: number
   readonly attempt: number
-  /** What it has written, line by line, where that is known. */
+  /** The lines that the task has written, if they are known. */
   readonly lines?: readonly string[] | undefined
 }
 
-/** A task of either kind. */
+/** A task: a command task of a client, or a run of a host. */
 export interface Work {
   readonly name: string
-  /** What runs one at a time: an instance, or a task with its attempts. */
+  /** What must not overlap: the tasks of one instance, or the attempts of one run. All of them have the same lane. */
   readonly lane: string
-  /** When its client began to submit it, and when that was answered. */
+  /** When its client sent it (`sentAt`), and when the server answered (`answeredAt`). */
   readonly sentAt: number
   answeredAt?: number
-  /** Whether each answer was a refusal: it must never run. */
+  /** Whether the server refused it each time. Then it must never run. */
   isRefused?: boolean
   readonly ends: End[]
-  /** What its client has seen of it, when it has no end. */
+  /** The last answer that its client received about it, if it has no end. */
   lastSeen?: string
   readonly deeds: Deed[]
-  /** How many lines an attempt writes, as `attempt.number`. */
+  /** How many lines an attempt writes. A line is `attempt.number`. */
   readonly lineCount?: number
 }
 
-/** A process that did nothing for so long. */
+/** A time in which a process did not run. */
 export interface Silence {
   readonly pid: number
   readonly from: number
   readonly to: number
 }
 
-/** A task that another process has taken over, or given up: how long that took, in ms. */
+/** How long it took until another process took a task over, or gave it up, in ms. */
 export interface Takeover {
   readonly kind: Fault['kind']
   readonly ms: number
@@ -60,16 +60,19 @@ export interface Verdict {
   readonly twice: readonly string[]
   readonly outOfOrder: readonly string[]
   readonly twoAtOnce: readonly string[]
-  /** Two at once, of which the first was paused, which nobody can prevent. */
+  /** Two that overlap, of which the process of the first was paused. Nothing can prevent that. */
   readonly besidePaused: readonly string[]
-  /** Begun although their launch had failed: Redis had taken them, and its answer was lost. They are cancelled when Redis answers their host. */
+  /**
+   * Tasks that began although their launch had failed: Redis had taken the task, and its answer was lost. They are cancelled when Redis answers their
+   * host again.
+   */
   readonly begunAnyway: readonly string[]
-  /** Given up although nothing had struck. */
+  /** Tasks that were interrupted or given up although no fault had hit anything. */
   readonly forNothing: readonly string[]
   readonly takeovers: readonly Takeover[]
 }
 
-/** What a task may fail with when a machine is struck. */
+/** The codes with which a task may fail when a fault hits a process. */
 const GIVEN_UP = ['INSTANCE_DISCONNECTED', 'INTERRUPTED', 'START_FAILED']
 
 export function judge(works: readonly Work[], faults: readonly Fault[], silences: readonly Silence[]): Verdict {
@@ -96,7 +99,7 @@ export function judge(works: readonly Work[], faults: readonly Fault[], silences
   }
 }
 
-/** An accepted task has one end, and a task that completed has run to its end and said all. */
+/** Finds losses. An accepted task must have an end. A completed task must have run to its end, and all of its lines must have arrived. */
 function lossOf({ name, answeredAt, isRefused, ends, deeds, lineCount, lastSeen = '' }: Work): string[] {
   if (answeredAt === undefined || isRefused === true) return []
   const [end] = ends
@@ -111,7 +114,7 @@ function lossOf({ name, answeredAt, isRefused, ends, deeds, lineCount, lastSeen 
   return lines === lineCount ? [] : [`${name} has ${lines} of ${lineCount} lines of attempt ${attempt}`]
 }
 
-/** No attempt runs twice, what was refused or not started never runs, and there is one end. */
+/** Finds repetitions. No attempt may run twice, a refused task may not run, and a task may have only one end. */
 function repeatOf({ name, isRefused, ends, deeds }: Work): string[] {
   const attempts = deeds.map(({ attempt }) => attempt)
   const ran = attempts.filter((attempt, at) => attempts.indexOf(attempt) !== at)
@@ -123,7 +126,7 @@ function repeatOf({ name, isRefused, ends, deeds }: Work): string[] {
   ]
 }
 
-/** What a run writes arrives in its order. */
+/** Finds lines that arrived in another order than the run wrote them. */
 function disorderOf({ name, ends }: Work): string[] {
   const lines = ends[0]?.lines ?? []
   const places = lines.map((line) => line.split('.').map(Number)).map(([attempt = 0, n = 0]) => attempt * 1e6 + n)
@@ -131,7 +134,7 @@ function disorderOf({ name, ends }: Work): string[] {
   return at === -1 ? [] : [`${name} has written ${lines[at]} after ${lines[at - 1]}`]
 }
 
-/** What was answered before another task of its lane was sent starts before that. */
+/** Finds tasks that overtook others. If the server accepted a task before another task of its lane was sent, the first one must start first. */
 function overtakingsOf(works: readonly Work[]): string[] {
   return Array.from(groupBy(works, ({ lane }) => lane).values(), (lane) => {
     const started = lane.flatMap((work) => (work.deeds[0] ? [{ work, from: work.deeds[0].from }] : []))
@@ -170,11 +173,11 @@ interface Interruption {
   readonly name: string
   readonly pid: number
   readonly from: number
-  /** When it went on, or was given up. */
+  /** When the task continued in another attempt, or was given up. */
   readonly until: number
 }
 
-/** The attempts that did not count: another one followed, or the task was given up. */
+/** Finds the attempts without a result: another attempt followed, or the task was given up. */
 function interruptionsOf({ name, deeds, ends, sentAt }: Work): Interruption[] {
   const inOrder = deeds.toSorted((one, other) => one.attempt - other.attempt)
   const followed = inOrder.slice(1).map((next, at) => ({ before: inOrder[at], until: next.from }))
@@ -186,10 +189,13 @@ function interruptionsOf({ name, deeds, ends, sentAt }: Work): Interruption[] {
   })
 }
 
-/** How long a fault may have effects after its end, in ms: connections come back, and locks end. */
+/** How long a fault may have effects after its end, in ms. Within this time connections come back, and locks end. */
 const AFTER_MS = 10_000
 
-/** What struck its process while it ran, or else what struck the connections or Redis, or a node. */
+/**
+ * Finds the fault that caused an interruption: one that hit the process of the attempt while it ran. Otherwise one that hit connections, Redis, a host
+ * or a node.
+ */
 function causeOf({ pid, from, until }: Interruption, faults: readonly Fault[]): Fault | undefined {
   const near = faults.filter(({ at, ms }) => at <= until && at + ms + AFTER_MS >= from)
   return (

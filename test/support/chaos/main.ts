@@ -1,6 +1,7 @@
 /**
- * `npm run chaos -- --minutes N [--seed S]`: the chaos test of many machines (`test/cluster/chaos.test.ts`) for N minutes. It needs `redis-server`. It
- * prints each fault, how long the takeovers took and how many tasks there were, and fails when one was lost, ran twice, out of order or beside another.
+ * `npm run chaos -- --minutes N [--seed S]`: runs the chaos test of many machines (`test/cluster/chaos.test.ts`) for N minutes. It needs `redis-server`.
+ * It prints each fault, how long the takeovers took, and how many tasks there were. It fails when a task was lost, ran twice, ran out of order, or
+ * overlapped another one.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

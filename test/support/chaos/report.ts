@@ -1,8 +1,8 @@
-/** What chaos prints. */
+/** The output of the chaos test. */
 import type { Fault } from './faults.js'
 import type { Takeover, Verdict, Work } from './judge.js'
 
-/** The most findings of one kind that are printed. */
+/** The maximum number of findings of one kind that are printed. */
 const MOST = 20
 
 export interface Told {
@@ -11,7 +11,7 @@ export interface Told {
   readonly verdict: Verdict
 }
 
-/** Each fault with its time, its kind and whom it struck. */
+/** A line for each fault: its time, its kind and what it hit. */
 export function faultLines(faults: readonly Fault[], startedAt: number): string[] {
   return faults.map(({ kind, target, index, at, ms }) => {
     const whom = kind === 'cut' ? `${target}, each ${index}.` : `${target} ${index}`
@@ -19,7 +19,7 @@ export function faultLines(faults: readonly Fault[], startedAt: number): string[
   })
 }
 
-/** The totals, the takeovers and what was found. */
+/** The lines with the totals, the takeovers and the findings. */
 export function reportLines({ title, works, verdict }: Told): string[] {
   const { takeovers, lost, twice, outOfOrder, twoAtOnce, besidePaused, begunAnyway, forNothing } = verdict
   const ends = works.map(({ ends: [end], isRefused }) => (isRefused ? 'refused' : (end?.status ?? 'none')))

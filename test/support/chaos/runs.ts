@@ -1,4 +1,4 @@
-/** The hosts of runs and their workers, as processes. Each says what it does; what they have said is the record. */
+/** The hosts of runs and their workers, as processes. Each process prints what it does, and its output is the record that the judge reads. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,11 +18,11 @@ export interface RunOptions {
 
 export interface Runs {
   readonly slots: readonly Slot[]
-  /** They launch nothing more; resolves with what became of all, at most so many ms later. */
+  /** Ends the launches. Resolves with all tasks and their ends, after at most `limitMs`. */
   finish(limitMs: number): Promise<{ readonly works: readonly Work[]; readonly silences: readonly Silence[] }>
 }
 
-/** What hosts and workers do is in `test/support/programs/fleet-chaos-*.ts`. */
+/** Prepares the hosts and workers. Their programs are `test/support/programs/fleet-chaos-*.ts`. */
 export function createRuns({ redisUrl, lockMs, seed, hosts, workers }: RunOptions): Runs {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-chaos-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -71,22 +71,22 @@ const toVictim = (process: SpokenProcess): Victim => ({
   resume: () => process.signal('SIGCONT'),
 })
 
-/** What hosts and workers say. */
+/** A line of the output of a host or worker. */
 interface Line {
   readonly at: number
-  /** A host has launched a run, which is to write so many lines. */
+  /** The name of a run that a host has launched. `lines` is how many lines the run will write. */
   readonly launched?: string
   readonly lines?: number
-  /** A host was told of an end. */
+  /** The name of a run whose end the host has received. */
   readonly ended?: string
   readonly status?: string
   readonly code?: string
   readonly text?: string
-  /** A run has started, or ended. */
+  /** The name of a run that has started (`start`) or ended (`end`). */
   readonly start?: string
   readonly end?: string
   readonly attempt?: number
-  /** The process itself did not run for so long, in ms. */
+  /** How long the process itself did not run, in ms. */
   readonly silent?: number
 }
 

@@ -1,12 +1,12 @@
-/** The store of the hosts of `npm run crash`: a file in their folder, or a schema of the server that the environment names. */
+/** The store of the hosts of `npm run crash`: a file in their folder, or a schema on the server in `SERVER_VARIABLE`. */
 import { basename, join } from 'node:path'
 import { postgresStore } from 'agent-tasks/postgres'
 import { sqliteStore, type RemoteStore, type Store } from 'agent-tasks/store'
 
-/** The URL of the server. */
+/** The environment variable with the URL of a PostgreSQL server. */
 export const SERVER_VARIABLE = 'AGENT_TASKS_CRASH_SERVER'
 
-/** How long a host that was killed keeps the next one waiting, in ms. */
+/** How long the next host has to wait after a host was killed, in ms. */
 const LEASE_MS = 500
 
 export const isOnServer = process.env[SERVER_VARIABLE] !== undefined

@@ -1,4 +1,7 @@
-/** Processes that are none of the hosts' business, and files of the hosts that name their pids, as if those had been used again. */
+/**
+ * Processes that do not belong to the hosts. The stored files of the hosts name their pids, as if the system had given the pid of a dead program to
+ * another process. A host must not touch such a process.
+ */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -8,11 +11,11 @@ import { identityOf } from '../../../src/process-identity.js'
 import { crashStore, fileIn, isOnServer } from './crash-store.js'
 import type { StoredTask } from '../../../src/store/store.js'
 
-/** One process that leads a group of its own. */
+/** A process that leads its own process group. */
 export interface Foreigner {
   readonly isAlive: () => boolean
   readonly end: () => void
-  /** Stores running tasks, while no host runs, whose programs have its pid. Returns their ids. */
+  /** Stores running tasks whose programs have the pid of this process. Call it while no host runs. Returns the ids of the tasks. */
   readonly plant: (folder: string) => Promise<readonly string[]>
 }
 

@@ -1,7 +1,9 @@
 /**
- * The host of `npm run crash`: it takes over what an earlier one left, launches and cancels tasks, and delivers their results into a transcript,
- * until it is killed, or ends cleanly because its parent says so. Its arguments: the folder, a seed, whether it may look into the transcript
- * (`transcript` or `blind`), and `finish` for the last one, which launches nothing and ends when nothing is owed.
+ * The host of `npm run crash`. It takes over what an earlier host left, launches and cancels tasks, and delivers their results into a transcript. It
+ * runs until it is killed, or until its parent asks it to end cleanly.
+ *
+ * Its arguments: the folder, a seed, `transcript` or `blind` (whether it may read the transcript after a crash), and `finish` for the last host. The
+ * last host launches nothing, and ends when no result is owed.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +20,7 @@ const random = createRandom(Number(seed))
 const transcript = join(folder, 'transcript')
 const note = (file: string, line: string): void => appendFileSync(join(folder, file), `${line}\n`)
 
-/** What is left of its group lives for long, so that it is found. */
+/** The program leaves a child process that sleeps for long. If the host does not stop that process, the test finds it. */
 const script = (seconds: number): string[] => [
   '-c',
   `sleep 60 > /dev/null 2>&1 & echo begin; sleep ${seconds}; echo {goal}`,
@@ -31,7 +33,7 @@ const wait = functionRunner(
       signal.addEventListener('abort', end)
     }),
 )
-/** Says that an attempt has begun. */
+/** Records each attempt of a run when it begins. */
 const noted = (runner: OutputRunner): OutputRunner => ({
   ...runner,
   run: (input, context) => {
@@ -47,7 +49,7 @@ const program = processRunner({ command: 'sh', args: script(0.05) })
 const subagents: Readonly<Record<string, RunnerDefinition>> = {
   function: noted(wait),
   program: noted(program),
-  // A program belongs to its machine: a store on a server has no files of it.
+  // This program needs files on its machine, which a store on a server does not have.
   ...(!isOnServer && { survivor: processRunner({ command: 'sh', args: script(0.3), survivesHost: true }) }),
   repeatedFunction: repeated(wait),
   repeatedProgram: repeated(program),
@@ -68,14 +70,17 @@ function isInTranscript(deliveryId: string): boolean {
   return lines.some((line) => line.startsWith(`${deliveryId} `))
 }
 
-/** A message is accepted when its line, with its id and its tasks, is in the transcript: one write, as a host appends to its own. */
+/**
+ * Delivers the owed results in one message. A message is accepted when its line is in the transcript, with its id and its tasks. The line is written at
+ * once, as a host appends to its own transcript.
+ */
 async function deliver(): Promise<void> {
   const lease = manager.lease()
   if (lease === undefined) return
   try {
     await lease.stored
   } catch {
-    // Everything was disposed of meanwhile: the next host delivers it.
+    // The manager was disposed meanwhile. The next host delivers the results.
     return
   }
   const tasks = lease.tasks.map(({ id, status, isRepeat }) => `${id}=${status}${isRepeat === true ? '=repeat' : ''}`)
@@ -90,13 +95,13 @@ async function launch(): Promise<void> {
   const { run } = subagents[name] ?? {}
   if (run === undefined) return
   const { id } = manager.launch({ subagentName: name, goalPrompt: `goal ${random.below(1000)}` }, run)
-  // A task that is not stored yet may be lost.
+  // A task that is not stored yet may be lost in a crash.
   await manager.stored()
   note('launches', id)
   if (random.chance(0.1)) setTimeout(() => void cancel(id), random.below(100))
 }
 
-/** A task may be cancelled once the first line is written, and is for sure once the second one is. */
+/** Cancels a task. After the line `asked`, the task may be cancelled. After the line `done`, it is certainly cancelled. */
 async function cancel(id: string): Promise<void> {
   note('cancellations', `asked ${id}`)
   if (!manager.cancelTask(id)) return
@@ -127,7 +132,7 @@ if (isLast) {
 const launching = setInterval(() => void launch(), 5)
 process.once('message', () => {
   clearInterval(launching)
-  // It cancels what runs.
+  // The disposal below cancels the active tasks.
   for (const { id } of manager.getActiveTasks()) note('cancellations', `asked ${id}`)
   void manager.dispose().then(() => {
     note('transcript', END)

@@ -1,15 +1,15 @@
-/** Compares what the hosts of `npm run crash` have launched with what is in their transcript. */
+/** Compares the tasks that the hosts of `npm run crash` have launched with the results in their transcript. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How many runs a task may have. */
+/** The maximum number of runs of a task. */
 export const MAX_ATTEMPTS = 3
 
-/** The lines of a transcript for the start of a host, and for its clean end. */
+/** The lines in a transcript for the start of a host (`BEGIN`), and for its clean end (`END`). */
 export const BEGIN = 'begin'
 export const END = 'end'
 
-/** The figures of one series of rounds; the last group are faults. */
+/** The figures of one series of rounds. */
 export interface Figures {
   readonly launches: number
   readonly ends: number
@@ -23,23 +23,28 @@ export interface Figures {
   readonly cleanEnds: number
 }
 
-/** Ids of tasks; all lists must be empty. */
+/** The ids of tasks with a fault. All lists must be empty. */
 export interface Faults {
-  /** Launched, not cancelled, and never told. */
+  /** Tasks that were launched and not cancelled, but whose result was never delivered. */
   readonly lost: readonly string[]
-  /** Told more than once, without the mark of a possible repeat; where there is a transcript, told more than once at all. */
+  /**
+   * Tasks whose result was delivered more than once without the mark of a possible repeat. If the hosts may read the transcript, no result may be
+   * delivered twice at all.
+   */
   readonly unmarked: readonly string[]
-  /** Told by a host that ended cleanly, and again after it, or after a message that repeated them was accepted. */
+  /**
+   * Tasks whose result was delivered again after it was certain: a host that delivered it had ended cleanly, or a message with the repeat was accepted.
+   */
   readonly unconfirmed: readonly string[]
-  /** Told although they were cancelled. */
+  /** Tasks whose result was delivered although they were cancelled. */
   readonly toldCancelled: readonly string[]
-  /** An attempt ran twice, or there were too many. */
+  /** Attempts that ran twice, or that were too many. */
   readonly miscounted: readonly string[]
-  /** Ended, and not in the history, or there twice. */
+  /** Tasks that ended and are not in the history, or are there twice. */
   readonly notInHistory: readonly string[]
 }
 
-/** @param isBlind whether the hosts could not look into the transcript */
+/** @param isBlind whether the hosts could not read the transcript */
 export function judge(folder: string, isBlind: boolean): { readonly figures: Figures; readonly faults: Faults } {
   const linesOf = (name: string): string[] => {
     const file = join(folder, name)
@@ -90,9 +95,9 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
   }
 }
 
-/** The tasks that are told although no message was uncertain of them any more. */
+/** Finds tasks whose result was delivered again although the earlier delivery was certain. */
 function toldAgain(transcript: readonly string[], accepted: ReadonlySet<string>): string[] {
-  // What an earlier host has told is uncertain until this one has repeated it.
+  // Deliveries of the present host. Those of an earlier host that was killed are uncertain until a repeat of them is accepted.
   const told = new Set<string>()
   const confirmed = new Set<string>()
   const faults: string[] = []

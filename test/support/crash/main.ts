@@ -1,9 +1,15 @@
 /**
- * `npm run crash -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a real host with SIGKILL at random moments, N times, also while it takes over what the last one left; some end cleanly. Half
- * of the rounds go on with one store, whose hosts look into their transcript after a crash; the others with a second one, whose hosts cannot.
- * At the end it compares what was launched with the transcripts: nothing may be lost; nothing may be told twice, or only as a possible repeat
- * where there is no transcript, and never after a clean end of the host that told it, or after the repeat was accepted; no attempt may run twice; the history must have each
- * task that has ended once; no program may be left, and no process of others touched.
+ * `npm run crash -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a real host with SIGKILL at random moments, N times, also while the host
+ * takes over what the last one left. Some hosts end cleanly. Half of the rounds share one store, and their hosts read their transcript after a crash.
+ * The other rounds share a second store, and their hosts cannot read it.
+ *
+ * At the end it compares the launched tasks with the transcripts:
+ * - No result may be lost.
+ * - No result may be delivered twice. Without a transcript it may be, if it is marked as a possible repeat. But not after a host that delivered it has
+ * ended cleanly, and not after the repeat was accepted.
+ * - No attempt may run twice.
+ * - The history must have each task that has ended once.
+ * - No program may be left, and no process of others may be touched.
  */
 import { fork } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -25,7 +31,7 @@ const { values } = parseArgs({
 })
 const server = values.store === 'postgres' ? await startPostgres() : undefined
 if (server !== undefined) process.env[SERVER_VARIABLE] = server.url
-// It asks where the stores are.
+// Imported late, because the module reads `SERVER_VARIABLE` when it is loaded.
 const { startForeigner } = await import('./foreign.js')
 const rounds = Number(values.rounds)
 const seed = Number(values.seed)
@@ -35,15 +41,15 @@ const hostFile = fileURLToPath(new URL('host.ts', import.meta.url))
 type Mode = 'transcript' | 'blind'
 
 /**
- * When a host is killed, or (`isClean`) ends because it is asked to: so long after it has begun to take over, or after it has done so; undefined: it
- * may finish.
+ * When a host is killed: `ms` after it has begun to take over (`starting`), or has done so (`ready`). With `isClean`, the host is asked to end instead.
+ * Undefined if it may finish.
  */
 type Kill = { readonly after: 'starting' | 'ready'; readonly ms: number; readonly isClean?: true } | undefined
 
-/** In the environment of every process that a host starts. */
+/** A variable in the environment of every process that a host starts. Its value is the folder. */
 const MARK = 'AGENT_TASKS_CRASH_TEST'
 
-/** Runs a host, and kills it. */
+/** Runs a host, and kills it as `kill` says. */
 function runHost(folder: string, mode: Mode, hostSeed: number, kill: Kill): Promise<void> {
   return new Promise((resolve, reject) => {
     const args = [folder, String(hostSeed), mode, ...(kill === undefined ? ['finish'] : [])]
@@ -65,10 +71,10 @@ function runHost(folder: string, mode: Mode, hostSeed: number, kill: Kill): Prom
   })
 }
 
-/** How long what was killed may take to end, in ms. Programs of the hosts leave processes that live longer. */
+/** How long processes that were killed may take to end, in ms. The processes that the programs leave live longer than that. */
 const ENDING_MS = 10_000
 
-/** The processes that the hosts have left. */
+/** The pids of the processes that the hosts have left. */
 function orphans(folder: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
@@ -82,7 +88,7 @@ function orphans(folder: string): number[] {
     .map(Number)
 }
 
-/** What was killed may take a moment to end. */
+/** Returns the processes that are still there after a while, because a process that was killed may take a moment to end. */
 async function lastingOrphans(folder: string): Promise<number[]> {
   for (let waited = 0; waited < ENDING_MS && orphans(folder).length > 0; waited += 50) {
     await new Promise((resolve) => setTimeout(resolve, 50))

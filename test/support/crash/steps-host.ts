@@ -1,8 +1,9 @@
 /**
- * The host of `npm run crash:steps`: it takes over a durable task of ten steps that sleeps, waits for an event, asks a question, launches a task and waits for it, or
- * launches the next one when the last one has ended; until it is killed. Its arguments: the folder, and how many tasks to run in all.
+ * The host of `npm run crash:steps`, which runs until it is killed. It takes over a durable task, or launches the next one when the last one has ended.
+ * The task has ten steps. It also sleeps, waits for an event, asks a question, and launches a task and waits for it.
  *
- * A step notes that it ran, and a run what each step has returned: `steps-judge.ts` compares them.
+ * Its arguments: the folder, and how many tasks to run in all. A step records that it ran, and a run records what each step has returned.
+ * `steps-judge.ts` compares these records.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +19,7 @@ const linesOf = (file: string): string[] =>
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Notes what this process did, and what the run got. */
+/** Runs a step. Records what this process did in it (`done`), and what the run received (`seen`). */
 async function part({ step, taskId }: RunContext, name: string): Promise<void> {
   const got = await step(name, async () => {
     await pause(Math.random() * 6)
@@ -44,7 +45,7 @@ const agent: RunnerDefinition = {
     note('seen', `${taskId} answer ${String(content?.['answer'])}`)
     const child = launch({ subagentName: 'child', goalPrompt: taskId })
     await Promise.all(rest.slice(0, 2).map((name) => part(context, name)))
-    // The launch is stored with these steps at the latest.
+    // At the latest, the launch is stored together with these steps.
     note('seen', `${taskId} child ${child.id}`)
     const { settled } = await children.waitFor([child.id])
     note('seen', `${taskId} settled ${settled.map(({ id, status }) => `${id}=${status}`).join()}`)
@@ -88,14 +89,17 @@ async function deliver(): Promise<void> {
   await manager.stored()
 }
 
-/** A host that was killed may have sent it already: then the task is kept one more than it takes. */
+/**
+ * Sends the event, unless a host has recorded that. A host may have been killed between the two. Then the task receives the event twice, and keeps the
+ * second one.
+ */
 async function sendEvent(id: string): Promise<void> {
   if (linesOf('events').includes(id)) return
   await manager.emit('go', id, { taskId: id })
   note('events', id)
 }
 
-/** Answers a question of the task, as often as it is asked. */
+/** Answers the open question of the task, if there is one. */
 async function answerQuestion(id: string): Promise<void> {
   const [question] = manager.getTask(id)?.questions ?? []
   if (question === undefined) return
@@ -110,7 +114,7 @@ for (;;) {
   const count = new Set(linesOf('launches')).size
   const [active] = manager.getActiveTasks().filter(({ subagentName }) => subagentName === 'agent')
   if (active !== undefined) {
-    // Its launch was stored, and the host that launched it killed.
+    // The launch was stored, but the host was killed before it could record the launch.
     if (!linesOf('launches').includes(active.id)) note('launches', active.id)
     await sendEvent(active.id).catch(() => undefined)
     await answerQuestion(active.id)

@@ -1,23 +1,26 @@
-/** Compares what the durable tasks of `npm run crash:steps` have done with what their runs got. */
+/** Compares what the durable tasks of `npm run crash:steps` have done with what their runs received. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The steps of a task that work. */
+/** The names of the ten steps that do work. */
 export const PARTS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'] as const
 
 export interface StepsVerdict {
   readonly tasks: number
-  /** Tasks that failed because they were killed too often without getting on. */
+  /** Tasks that failed because they were killed too often without making progress. */
   readonly givenUp: number
   readonly runs: number
-  /** Steps that were done, and those of them that were done again because they were not stored. */
+  /** How many steps were done (`done`), and how many of them again, because they had not been stored (`again`). */
   readonly done: number
   readonly again: number
-  /** What is wrong, in words. */
+  /** A text for each fault. */
   readonly faults: readonly string[]
 }
 
-/** A step that a run has seen the result of is stored: from then on all runs see the same, and it is not done again. */
+/**
+ * Judges the records. If a run has received the result of a step, the step is stored. From then on all runs must receive the same result, and the step
+ * must not be done again.
+ */
 export function judgeSteps(folder: string): StepsVerdict {
   const linesOf = (name: string): string[][] => {
     const file = join(folder, name)
@@ -35,7 +38,7 @@ export function judgeSteps(folder: string): StepsVerdict {
   const done = linesOf('done')
   for (const [key, value] of seen) {
     const results = done.filter(([task, name]) => `${task} ${name}` === key).map(([, , result]) => result)
-    // What is done after a result was seen would be the last.
+    // If the step was done after its result was seen, the last result would be another one.
     if (results.length > 0 && results.at(-1) !== value) faults.push(`${key}: was done again after it was stored`)
   }
   const launched = [...new Set(linesOf('launches').map(([id = '']) => id))]
@@ -43,7 +46,7 @@ export function judgeSteps(folder: string): StepsVerdict {
   let givenUp = 0
   for (const id of launched) {
     const results = told.filter((each) => each.startsWith(`${id}=`))
-    // It was killed five times in a row before it got on. What it had launched belongs to its owner then.
+    // The task was killed five times in a row before it made progress. What it had launched then belongs to its owner.
     if (results.join() === `${id}=failed:INTERRUPTED`) {
       givenUp += 1
       continue
@@ -53,7 +56,7 @@ export function judgeSteps(folder: string): StepsVerdict {
     if (seen.get(`${id} event`) !== id) faults.push(`${id}: got the event ${seen.get(`${id} event`)}`)
     const asked = new Set(linesOf('questions').flatMap(([task, question]) => (task === id ? [question] : [])))
     if (asked.size !== 1) faults.push(`${id}: asked ${[...asked].join() || 'nothing'}`)
-    // An answer that was stored is the one that counts, and the last: nothing is asked after it.
+    // A stored answer counts. Nothing may be asked or answered after it.
     const answers = linesOf('answers').filter(([task]) => task === id)
     if (answers.length > 1) faults.push(`${id}: ${answers.length} answers were stored`)
     const [[, answer] = []] = answers

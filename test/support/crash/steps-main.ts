@@ -1,8 +1,9 @@
 /**
- * `npm run crash:steps -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a host with SIGKILL at random moments, N times, while a durable task
- * of ten steps works, sleeps, asks, and waits for an event and for a task that it has launched; each task is followed by another one. At the end it compares
- * what was done with what the runs got: a step whose end was stored is not done again, all runs get the same results, each task is told once, and no
- * row of a step is left.
+ * `npm run crash:steps -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a host with SIGKILL at random moments, N times. Meanwhile a durable
+ * task of ten steps works, sleeps, asks, waits for an event, and waits for a task that it has launched. When it has ended, another one follows.
+ *
+ * At the end it compares what was done with what the runs received. A step whose end was stored may not be done again, all runs must receive the same
+ * results, each result must be delivered once, and no row of a step may be left in the store.
  */
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -29,10 +30,10 @@ const hostFile = fileURLToPath(new URL('steps-host.ts', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-crash-steps-'))
 const rounds = Number(values.rounds)
 
-/** How long a host may take to end by itself, in ms: a task that hangs is a fault. */
+/** How long a host may take to end by itself, in ms. A task that hangs makes it longer, which is a fault. */
 const MAX_LIFE_MS = 120_000
 
-/** Runs a host. @param kill when it is killed; undefined: it may finish */
+/** Runs a host. @param kill when to kill it; undefined if it may finish */
 function runHost(
   tasks: number,
   kill?: { readonly after: 'starting' | 'ready'; readonly ms: number },
@@ -60,7 +61,7 @@ for (let life = 0; life < rounds; life += 1) {
   const kill = random.chance(0.2)
     ? ({ after: 'starting', ms: random.below(60) } as const)
     : ({ after: 'ready', ms: random.below(120) } as const)
-  // More tasks than can end meanwhile.
+  // The host has more tasks to run than can end before it is killed.
   if (await runHost(1_000_000, kill)) kills += 1
 }
 await runHost(1)

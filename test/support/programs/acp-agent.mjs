@@ -1,6 +1,6 @@
 /**
- * An agent that speaks ACP over its stdin and stdout. Its first argument is what it does, as JSON:
- * `{ fails?, silent?, version?, acts }`, where each act is `[name, ...arguments]`; `{ results }` of the acts is its last message.
+ * An agent that speaks ACP over its stdin and stdout. Its first argument is a JSON object that says what it does: `{ fails?, silent?, version?, acts }`.
+ * An act is a list `[name, ...arguments]`. Its last message is `{ results }`, with the results of all acts.
  */
 import { Readable, Writable } from 'node:stream'
 import { agent, methods, ndJsonStream, RequestError } from '@agentclientprotocol/sdk'
@@ -44,7 +44,7 @@ const can = {
   flood: async (_, text, count) => {
     for (let sent = 0; sent < count; sent += 1) await raw(text)
   },
-  // Requests whose answers it never reads.
+  // Sends requests, and never reads their answers.
   deaf: async (_, count, text) => {
     process.stdin.pause()
     process.stdin.removeAllListeners('data')

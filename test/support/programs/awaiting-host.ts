@@ -1,7 +1,10 @@
 /**
- * A host whose module waits for the result of a task, and that disposes on signals. It writes `ready` when its task runs. Argument: `await`, `wrap`
- * (rejects with an error whose cause is that of the result), `reject` (also leaves a rejection of its own unhandled) or `listen` (does that, and
- * listens to uncaught exceptions).
+ * A host whose module waits for the result of a task, and that disposes on signals. It writes `ready` when its task runs. Its argument:
+ *
+ * - `await` waits for the result;
+ * - `wrap` rejects with an error whose cause is the error of the result;
+ * - `reject` also leaves another rejection unhandled;
+ * - `listen` does the same, and listens to uncaught exceptions.
  */
 import { createAgentTasks, disposeOnSignals } from '../../../src/index.js'
 
@@ -12,7 +15,7 @@ const tasks = createAgentTasks({
       new Promise<string>((_, reject) => {
         signal.addEventListener('abort', () => {
           if (mode === 'reject' || mode === 'listen') void Promise.reject(new Error('error of the host'))
-          // Node raises unhandled rejections after the present microtasks, so the disposal has to outlast these.
+          // Node raises an unhandled rejection after the present microtasks, so the disposal must take longer than they do.
           setImmediate(() => reject(new Error('stopped')))
         })
         // Keeps the process alive.

@@ -1,6 +1,6 @@
 /**
- * A remote worker with the tools `note`, which returns its argument, and `hold`, which goes on when it is aborted and ends 300 ms after the worker has
- * connected again. It prints what happens as lines of JSON. Its argument: the URL of the server.
+ * A remote worker with two tools. `note` returns its argument. `hold` continues when it is aborted, and ends 300 ms after the worker has connected
+ * again. The worker prints what happens, as lines of JSON. Its argument: the URL of the server.
  */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,7 @@
-/** A host with a store, for tests that kill it: it runs commands on an instance of a cluster, and says how its tasks end. Each line of its output is JSON. */
+/**
+ * A host with a store, for tests that kill it. It runs commands on an instance of a cluster, and prints how its tasks end. Each line of its output is
+ * JSON.
+ */
 import { bullmqCluster } from '../../../src/bullmq/index.js'
 import { createAgentTasks } from '../../../src/index.js'
 import { sqliteStore } from '../../../src/store/index.js'

@@ -1,4 +1,4 @@
-/** A node of a cluster as a process of its own. `NODE_SETUP` has its options; its URLs are its first line. SIGTERM ends it. */
+/** A node of a cluster as a separate process. The variable `NODE_SETUP` has its options. It prints its URLs in its first line. SIGTERM ends it. */
 import { bullmqCluster, type BullmqClusterOptions } from '../../../src/bullmq/index.js'
 import { startTaskServer, localInstance, type TaskServerOptions } from '../../../src/server/index.js'
 import { disposeOnSignals } from '../../../src/engine/dispose-on-signals.js'

@@ -1,6 +1,7 @@
 /**
- * A host with a store that cannot say what its agent has received. It launches a task unless it is to `resume`, says which messages it delivers, and
- * ends: cleanly, or (`die`) by SIGKILL as soon as it has delivered one. Each line of its output is JSON.
+ * A host with a store that cannot say which messages its agent has received. It launches a task, or resumes one with the argument `resume`. It prints
+ * which messages it delivers, and then ends cleanly. With the argument `die`, it kills itself with SIGKILL as soon as it has delivered a message. Each
+ * line of its output is JSON.
  */
 import { createAgentTasks } from '../../../src/index.js'
 import { sqliteStore } from '../../../src/store/index.js'
@@ -14,7 +15,7 @@ const tasks = createAgentTasks({
   isAgentBusy: () => false,
   triggerAgentTurn: (text, { taskIds, isRepeat = false }) => {
     say({ delivered: taskIds, isRepeat, isMarked: text.includes('possible repeat:') })
-    // By then its acceptance is on the disk.
+    // By this time the acceptance is on the disk.
     if (actions.includes('die')) setTimeout(() => process.kill(process.pid, 'SIGKILL'), 50)
     return Promise.resolve()
   },

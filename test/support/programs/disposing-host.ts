@@ -1,6 +1,4 @@
-/**
- * A host that starts programs in the background and disposes on signals. Argument: JSON of the arguments of each program, and the options.
- */
+/** A host that starts programs in the background and disposes on signals. Its argument is JSON, with the arguments of each program and the options. */
 import { createAgentTasks, disposeOnSignals, processRunner } from '../../../src/index.js'
 
 const [programs, { graceMs, ...options }] = JSON.parse(process.argv[2] ?? '') as [string[][], { graceMs: number }]

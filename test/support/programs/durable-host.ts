@@ -1,4 +1,4 @@
-/** A host with a store, for tests that kill it: it launches a program, or reports what it has taken over. Each line of its output is JSON. */
+/** A host with a store, for tests that kill it. It launches a program, or prints what it has taken over. Each line of its output is JSON. */
 import { AsyncTaskManager, processRunner } from '../../../src/index.js'
 import { sqliteStore, StoreInUseError } from '../../../src/store/index.js'
 

@@ -1,4 +1,4 @@
-/** A host that starts a program and exits while it runs: at the end of stdin. Arguments: those of the program. */
+/** A host that starts a program, and exits at the end of its stdin while the program runs. Its arguments are those of the program. */
 import { createRunContext } from '../run-context.js'
 import { processRunner } from '../../../src/runners/process-runner.js'
 

@@ -1,6 +1,6 @@
 /**
- * A host that chaos strikes: it launches runs until SIGTERM, also takes over what the one before has left on its store, and says how each ends. Each line of
- * its output is JSON.
+ * A host that the chaos test kills and pauses. It launches runs until SIGTERM, takes over what the host before it has left in its store, and prints how
+ * each run ends. Each line of its output is JSON.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { bullmqRunner } from '../../../src/bullmq/index.js'
@@ -9,7 +9,7 @@ import { sqliteStore } from '../../../src/store/index.js'
 import { createRandom } from '../../bench/soak/random.js'
 import { watchSilence } from '../chaos/silence.js'
 
-/** The most runs that it has at once. */
+/** The maximum number of runs at the same time. */
 const MOST = 8
 
 const [url = '', lockMs = '', file = '', life = '', seed = ''] = process.argv.slice(2)
@@ -44,7 +44,7 @@ async function sayEnd(id: string): Promise<void> {
   if (task === undefined) return
   const { status, attempt } = task
   const code = task.status === 'failed' ? task.errorCode : undefined
-  // What a run has written is not stored: of one that ended before this host began, it is not known.
+  // The output of a run is not stored. For a run that ended before this host began, it is unknown.
   say({
     ended: id,
     status,

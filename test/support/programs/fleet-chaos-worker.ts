@@ -1,4 +1,7 @@
-/** A worker that chaos strikes: it says when each run starts and ends, and when it has not run for a while itself. Each line of its output is JSON. */
+/**
+ * A worker that the chaos test kills and pauses. It prints when each run starts and ends, and when the worker itself did not run for a while. Each line
+ * of its output is JSON.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import { startWorker } from '../../../src/bullmq/index.js'
 import { watchSilence } from '../chaos/silence.js'
@@ -10,7 +13,7 @@ watchSilence(say)
 await startWorker({
   connection: url,
   subagents: {
-    /** The goal: how many lines it writes, and how long it takes in ms. */
+    /** The goal of a run: how many lines it writes, and how long it takes, in ms. */
     chaos: async ({ id, goalPrompt }, context) => {
       const { attempt, signal } = context
       const [lines = 0, ms = 0] = goalPrompt.split(' ').map(Number)

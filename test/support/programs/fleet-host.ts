@@ -1,4 +1,4 @@
-/** A host with a store, for tests that kill it: it launches tasks on workers, and says how they end. Each line of its output is JSON. */
+/** A host with a store, for tests that kill it. It launches tasks on workers, and prints how they end. Each line of its output is JSON. */
 import { bullmqRunner } from '../../../src/bullmq/index.js'
 import { AsyncTaskManager } from '../../../src/index.js'
 import { sqliteStore } from '../../../src/store/index.js'
@@ -11,6 +11,6 @@ const manager = new AsyncTaskManager({ store: sqliteStore(file), maxAsyncTasks: 
 say({ recovered: await manager.recovered })
 manager.onTaskCompleted(({ id }) => say({ completed: id }))
 goals.forEach((goalPrompt, at) => manager.launch({ id: `task-${at}`, subagentName: 'research', goalPrompt }, run))
-// Before that they may be lost with this process.
+// Before this, a crash of this process may lose the tasks.
 await manager.stored()
 say({ launched: goals.length })

@@ -1,4 +1,4 @@
-/** A worker whose subagent is a program that never ends by itself, and writes its pid. Each line of its output is JSON. */
+/** A worker whose subagent is a program that never ends by itself, and that writes its pid. Each line of its output is JSON. */
 import { startWorker } from '../../../src/bullmq/index.js'
 import { processRunner } from '../../../src/index.js'
 

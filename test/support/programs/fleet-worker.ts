@@ -1,4 +1,4 @@
-/** A worker, for tests that kill it. What its runs do is their goal; each line of its output is JSON. SIGTERM drains it. */
+/** A worker, for tests that kill it. The goal of a run says what the run does. Each line of its output is JSON. SIGTERM drains the worker. */
 import { startWorker } from '../../../src/bullmq/index.js'
 import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext } from '../../../src/engine/runner.js'
@@ -7,7 +7,10 @@ import type { WorkerInput } from '../../../src/bullmq/worker-run.js'
 const [url = '', lockMs = '3000', concurrency = '4'] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
-/** `hold MS`: works for so long. `again`: works for ever in its first attempt, and not at all in the next. `deaf MS`: the same, and does not stop when it is told to. `ask`: asks, and returns the answer. */
+/**
+ * `hold MS`: works for this time. `again`: works for ever in its first attempt, and ends the next one at once. `deaf MS`: like `hold`, but ignores an
+ * abort. `ask`: asks a question, and returns the answer.
+ */
 async function run({ id, goalPrompt }: WorkerInput, context: RunContext): Promise<OutputObject> {
   const { attempt, signal } = context
   const [what, time] = goalPrompt.split(' ')

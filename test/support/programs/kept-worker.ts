@@ -1,6 +1,6 @@
 /**
- * A remote worker with a `secretFile` and the tools `note` and `hold`, which never ends. It prints what happens as lines of JSON. Its arguments: the URL
- * of the server, and the file; without a file it has none.
+ * A remote worker with a `secretFile` and the tools `note` and `hold`. A call of `hold` never ends. The worker prints what happens, as lines of JSON.
+ * Its arguments: the URL of the server, and the file. Without a file it has no `secretFile`.
  */
 import { connectInstance, instanceTool } from '../../../src/client/index.js'
 

@@ -29,7 +29,7 @@ function isVisible(element) {
   return element !== null && element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
 }
 
-/** What is left of a rectangle inside the boxes around it that clip or scroll, and inside the window. */
+/** Cuts a rectangle to the part inside the window and inside all boxes around it that clip or scroll. */
 function clip(rect, element) {
   const seen = { left: rect.left, top: rect.top, right: rect.right, bottom: rect.bottom }
   for (let box = element; box !== null; box = box.parentElement) {
@@ -45,7 +45,7 @@ function clip(rect, element) {
   return seen.right - seen.left > 1 && seen.bottom - seen.top > 1 ? seen : undefined
 }
 
-/** Texts that lie on each other and are both on top: neither is covered by a box, such as a heading that stays in place. */
+/** Texts that overlap although no box covers one of them, such as a heading that stays in place. */
 function overlappingTexts() {
   const lines = visibleLines().sort((one, other) => one.top - other.top)
   const problems = []
@@ -67,7 +67,7 @@ function overlappingTexts() {
   return problems
 }
 
-/** Whether a box with a background lies between the text and the eye. */
+/** Whether a box with a background covers the text. */
 function isCovered({ node }, shown) {
   const above = shown.slice(0, shown.indexOf(node.parentElement))
   return above.some((box) => !box.contains(node) && getComputedStyle(box).backgroundColor !== 'rgba(0, 0, 0, 0)')
@@ -93,13 +93,13 @@ function clippedControls() {
   })
 }
 
-/** The first box around an element that hides a part of it and cannot be scrolled there. */
+/** Returns the first box around an element that hides a part of it and cannot be scrolled there. */
 function cuttingBox(element) {
   const rect = element.getBoundingClientRect()
   for (let box = element.parentElement; box !== null && box !== document.body; box = box.parentElement) {
     const { overflowX, overflowY } = getComputedStyle(box)
     const around = box.getBoundingClientRect()
-    // Where it scrolls, the rest can be reached.
+    // A box that scrolls hides nothing for good.
     if (/auto|scroll/.test(overflowX) || /auto|scroll/.test(overflowY)) return undefined
     if (/hidden|clip/.test(overflowX) && (rect.left < around.left - 1 || rect.right > around.right + 1)) {
       return box.className || box.localName

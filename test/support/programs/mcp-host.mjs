@@ -1,8 +1,7 @@
 /**
- * An agent host that a test kills: it starts an MCP server, calls the tool `task` with what it is told, says the server's
- * process id, and then does nothing for ever.
+ * An agent host that a test kills. It starts an MCP server, calls the tool `task`, prints the process id of the server, and then waits for ever.
  *
- * Argument: JSON of { command, args, call }.
+ * Its argument is JSON: { command, args, call }.
  */
 import process from 'node:process'
 import { Client } from '@modelcontextprotocol/client'

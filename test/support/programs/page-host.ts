@@ -1,4 +1,4 @@
-/** A host with the page as a process of its own: `page-host.ts <port> <token> <goal>` runs one task and prints its address. */
+/** A host with the page as a separate process: `page-host.ts <port> <token> <goal>` runs one task and prints the address of the page. */
 import { startPageHost } from '../page-host.js'
 
 const [port, token, goal] = process.argv.slice(2)

@@ -1,4 +1,4 @@
-/** An owner of a store in PostgreSQL, for tests that stop or kill it: it writes one row after the other. Each line of its output is JSON. */
+/** A process that owns a store in PostgreSQL, for tests that stop or kill it. It writes one row after another. Each line of its output is JSON. */
 import { postgresStore } from '../../../src/postgres/index.js'
 import { openStore, StoreError, type OpenStore } from '../../../src/store/index.js'
 

@@ -1,4 +1,7 @@
-/** Prints what an agent's command line prints: its first argument says which, the rest are its arguments. Its sessions are files in the working directory. */
+/**
+ * Prints what the command line of an agent would print. Its first argument says which agent, and the rest are the arguments of that agent. Its sessions
+ * are files in the working directory.
+ */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
 const [agent, ...args] = process.argv.slice(2)
@@ -6,7 +9,7 @@ const valueOf = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : 
 const afterDashes = () => args.slice(args.indexOf('--') + 1)
 const line = (value) => process.stdout.write(`${JSON.stringify(value)}\n`)
 
-/** The conversation, in which a program finds its earlier messages. */
+/** The conversation of a session, in which the program finds its earlier messages. */
 function converse(session, message, isResumed) {
   const file = `session-${session}`
   if (isResumed !== existsSync(file)) {
@@ -48,7 +51,7 @@ const agents = {
     const response = converse(session, prompt, resumed !== undefined)
     process.stdout.write(`${JSON.stringify({ session_id: session, response, stats: {} }, null, 2)}\n`)
   },
-  // Prints its arguments as they are.
+  // Prints its arguments unchanged.
   prints: () => {
     for (const text of args) process.stdout.write(`${text}\n`)
   },

@@ -1,4 +1,7 @@
-/** Loaded before a program (`--import`): its wall clock is `CLOCK_SHIFT_MS` ahead, as that of a machine whose clock is wrong. Timers are not changed. */
+/**
+ * Loaded before a program (`--import`). It sets the wall clock of the program `CLOCK_SHIFT_MS` ahead, as on a machine whose clock is wrong. Timers are
+ * not changed.
+ */
 const shift = Number(process.env.CLOCK_SHIFT_MS)
 const { now } = Date
 const RealDate = Date

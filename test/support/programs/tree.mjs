@@ -1,9 +1,9 @@
 /**
- * A program that does what the test tells it over a connection, and may start another of its kind. It ends when the
- * connection does, so that none outlives its test.
+ * A program that receives commands from the test over a connection, and that may start another program of this kind. It ends when its connection ends,
+ * so that no program outlives its test.
  *
- * Argument: JSON of { port, name, ignoresSigterm?, child?: { name, output: 'inherit' | 'ignore', detached?, … } }.
- * It says "<name> <pid>" when it is there, and "SIGTERM" when it ignores one; it takes "print <hex>" and "exit <code>".
+ * Its argument is JSON: { port, name, ignoresSigterm?, child?: { name, output: 'inherit' | 'ignore', detached?, … } }.
+ * It sends "<name> <pid>" when it has connected, and "SIGTERM" when it ignores that signal. It takes the commands "print <hex>" and "exit <code>".
  */
 import { Buffer } from 'node:buffer'
 import { spawn } from 'node:child_process'

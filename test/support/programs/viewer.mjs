@@ -1,4 +1,4 @@
-// In place of Stately's viewer: a window that keeps what Stately's own receiver hands it, and what was posted to it besides.
+// Stands in for Stately's viewer: a window that keeps the messages of Stately's own receiver, and all other messages that were posted to the window.
 import { createBrowserReceiver } from '@statelyai/inspect'
 
 const received = []

@@ -1,4 +1,4 @@
-// A page with background tasks and an inspector. The test calls what it finds in `globalThis.page`, and ends each task when it likes.
+// A page with background tasks and an inspector. The test calls the functions in `globalThis.page`, and decides when each task ends.
 import { createAgentTasks, processRunner } from 'agent-tasks'
 import { createInspector } from 'agent-tasks/inspect'
 
