@@ -204,7 +204,8 @@ function refusalAfter({ method, params, sessionId }: DebuggeeEvent): BrowserErro
   if (method !== 'Page.frameNavigated' || sessionId !== undefined || params.frame.parentId !== undefined) {
     return undefined
   }
-  // The browser shows an error page when an address does not load. The tab stays attached, so that a command can go to another address.
+  // `unreachableUrl` is set for the error page that the browser shows when an address does not load. The tab stays attached, so that a command can go to
+  // another address.
   return params.frame.unreachableUrl === undefined ? refusalOf(params.frame.url) : undefined
 }
 

@@ -51,7 +51,7 @@ export function createControl({ remembered, onLost, onStray }: ControlOptions): 
     if (groupId === undefined && status === undefined) return
     void remembered().then(async ({ facts }) => {
       if (groupId === undefined) {
-        // The browser removes the badge of a tab that loads another page, so it is shown again.
+        // The browser removes the badge of a tab that loads another page, so the badge is set again.
         if (facts.groups.includes(tab.groupId) && !facts.given.includes(tabId)) onStray(tabId, true)
         return
       }

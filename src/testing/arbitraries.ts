@@ -66,7 +66,7 @@ export type TaskEvent =
  * @returns an arbitrary of lists of events
  * @example
  * fc.property(taskEvents(), (events) => {
- * for (const event of events) if (event.type === 'complete') manager.completeTask(event.id, event.output)
+ *   for (const event of events) if (event.type === 'complete') manager.completeTask(event.id, event.output)
  * })
  */
 export function taskEvents(
@@ -113,10 +113,10 @@ export interface RaceScriptOptions {
  * @returns an arbitrary of scripts, each an object with the steps of each actor by its name
  * @example
  * await exploreRaces({
- * inputs: raceScripts(fc.constantFrom('submit', 'cancel')),
- * setup: (race) => createWorld(race),
- * actors: (world, script) =>
- * Object.fromEntries(Object.entries(script).map(([name, steps]) => [name, steps.map((step) => () => world[step]())])),
+ *   inputs: raceScripts(fc.constantFrom('submit', 'cancel')),
+ *   setup: (race) => createWorld(race),
+ *   actors: (world, script) =>
+ *     Object.fromEntries(Object.entries(script).map(([name, steps]) => [name, steps.map((step) => () => world[step]())])),
  * })
  */
 export function raceScripts<Step>(

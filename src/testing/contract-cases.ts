@@ -8,7 +8,7 @@ export interface ContractCase {
   readonly run: () => Promise<void>
 }
 
-/** How long a case waits for the end of a task, in ms. Long, because only a hang should fail. */
+/** How long a case waits for the end of a task, in ms. It is long, because only a hang should fail. */
 export const END_MS = 60_000
 
 /** Returns the cases of a contract. Each case makes the subject that it tests, and disposes the subject at its end. */

@@ -18,7 +18,7 @@ export interface DeliveryVerdict {
   /** Results that the agent accepted twice, or that were in two messages at the same time. */
   readonly duplicated: readonly DeliveryProblem[]
   /**
-   * Entries in a wrong order, such as a lease before the end of its task, and messages whose results are not in the order in which their tasks ended.
+   * Entries in a wrong order, such as a lease before the end of its task. Also messages whose results are not in the order in which their tasks ended.
    */
   readonly outOfOrder: readonly DeliveryProblem[]
   /** Results that are still owed or leased at the end of the log, although the log has no later wake-up of their owner. */

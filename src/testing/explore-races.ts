@@ -54,12 +54,12 @@ const MOST_FEW_ORDERS = 10_000
  * @throws AgentTasksError `RACE_NOT_RUN` when fast-check made no run
  * @example
  * await exploreRaces({
- * setup: () => ({ balance: 1 }),
- * actors: {
- * alice: [(account) => withdraw(account)],
- * bob: [(account) => withdraw(account)],
- * },
- * invariants: { 'the account is not overdrawn': (account) => account.balance >= 0 },
+ *   setup: () => ({ balance: 1 }),
+ *   actors: {
+ *     alice: [(account) => withdraw(account)],
+ *     bob: [(account) => withdraw(account)],
+ *   },
+ *   invariants: { 'the account is not overdrawn': (account) => account.balance >= 0 },
  * })
  */
 export async function exploreRaces<World, Input = undefined, Disk = unknown>(

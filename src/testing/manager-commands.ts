@@ -13,7 +13,7 @@ const IDS = ['a', 'b', 'c', 'd'] as const
  * @returns the arbitraries, for `fc.commands`
  * @example
  * const property = fc.property(fc.commands([...managerCommands(), ...mine], { maxCommands: 50 }), (commands) => {
- * fc.modelRun(() => createManagerPair(), commands)
+ *   fc.modelRun(() => createManagerPair(), commands)
  * })
  */
 export function managerCommands(): fc.Arbitrary<ManagerCommand>[] {

@@ -22,7 +22,7 @@ export interface ManagerModel {
 export interface ManagerSystem {
   /** The manager. */
   readonly manager: AsyncTaskManager
-  /** Its clock. */
+  /** The clock of the manager. */
   readonly clock: ManualClock
   /** The leases in the order in which they were requested; undefined for a refused one. */
   readonly leases: (TaskLease | undefined)[]
@@ -79,8 +79,8 @@ export function createManagerPair(options: ManagerPairOptions = {}): ManagerPair
  * @returns the command, for `fc.commands`
  * @example
  * const failAll = managerCommand('fail all', {
- * model: ({ ledger }) => …,
- * real: ({ manager }) => manager.getRunningTasks().map(({ id }) => manager.failTask(id, 'over')),
+ *   model: ({ ledger }) => …,
+ *   real: ({ manager }) => manager.getRunningTasks().map(({ id }) => manager.failTask(id, 'over')),
  * })
  */
 export function managerCommand(
@@ -108,8 +108,8 @@ export function managerCommand(
  * @throws AssertionError at the first difference
  * @example
  * run: (model, real) => {
- * doSomething(model, real)
- * compareManager(model, real, 'something')
+ *   doSomething(model, real)
+ *   compareManager(model, real, 'something')
  * }
  */
 export function compareManager({ ledger: model }: ManagerModel, { manager }: ManagerSystem, after: string): void {

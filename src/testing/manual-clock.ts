@@ -59,7 +59,7 @@ export function createManualClock(start = 0): ManualClock {
   return {
     now: () => now,
     setTimeout: (run, ms) => {
-      // As on the platform, NaN, negative delays and delays above the limit count as 0.
+      // As in Node, NaN, negative delays and delays above the limit count as 0.
       const delay = ms > 0 && ms <= MAX_TIMER_MS ? ms : 0
       timers.set(++lastId, { due: now + delay, run })
       return lastId

@@ -2,11 +2,11 @@
 import { AgentTasksError } from '../errors.js'
 import type { Chooser } from './race-order.js'
 
-/** One choice of an order: the index taken, and the number of possibilities. */
+/** One choice of an order: the index that was chosen (`taken`), and the number of possibilities (`of`). */
 export interface Choice {
   readonly taken: number
   readonly of: number
-  /** Where the process might crash, for a choice about a crash: a turn, a write or a message. Undefined for any other choice. */
+  /** For a choice about a crash: the turn, write or message at which the process may crash. Undefined for any other choice. */
   readonly site: string | undefined
 }
 

@@ -22,7 +22,7 @@ export interface Remains<Disk> {
   readonly disk: Disk
 }
 
-/** What a life needs from its run. */
+/** What a life needs from the run that it belongs to. */
 export interface LifeHost {
   readonly names: RaceNames
   /** Returns the name that took the last turn; undefined in the first setup. */

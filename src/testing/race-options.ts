@@ -5,13 +5,14 @@ import type { RaceClock } from './race-clock.js'
 
 /**
  * The clock, the store and the scheduling functions of one run, which a race passes to your code.
+ * @typeParam Disk the data that survives a crash
  * @example
  * setup: (race) => createAgentTasks({ clock: race.clock, isAgentBusy, triggerAgentTurn: () => race.pause('the model answers') })
  */
 export interface Race<Disk = unknown> {
   /** The simulated clock. Pass it as the option `clock`; only the race moves it. */
   readonly clock: RaceClock
-  /** The number of this life of the process: 1, and one more after each crash. */
+  /** The number of the present life of the simulated process: 1 at first, and one more after each crash. */
   readonly life: number
   /** A store in memory that survives a crash. With the option `crashes`, the process may die before or after each write to it. */
   readonly store: MemoryStore
@@ -62,11 +63,12 @@ export type RaceStep<World> =
 
 /**
  * An actor as a generator function. Other actors may take turns at each `yield`. A string that is yielded is the label of the next step.
+ * @typeParam World what `setup` returns
  * @example
  * async function* buyer(shop) {
- * const has = shop.stock > 0
- * yield 'pays'
- * if (has) shop.stock -= 1
+ *   const has = shop.stock > 0
+ *   yield 'pays'
+ *   if (has) shop.stock -= 1
  * }
  */
 export type RaceGenerator<World> = (
@@ -90,9 +92,9 @@ export type RaceCheck<World> = (world: World) => unknown
  * @typeParam Disk what the option `disk` returns: the data that survives a crash
  * @example
  * export const counter: RaceOptions<{ count: number }> = {
- * setup: () => ({ count: 0 }),
- * actors: { a: [(world) => (world.count += 1)], b: [(world) => (world.count += 1)] },
- * atEnd: { 'both count': ({ count }) => count === 2 },
+ *   setup: () => ({ count: 0 }),
+ *   actors: { a: [(world) => (world.count += 1)], b: [(world) => (world.count += 1)] },
+ *   atEnd: { 'both count': ({ count }) => count === 2 },
  * }
  */
 export interface RaceOptions<World, Input = undefined, Disk = unknown> {

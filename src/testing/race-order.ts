@@ -28,9 +28,9 @@ export class RaceOrder {
   readonly seed: number
   /** How many choices the order makes. After them, the actor of the last turn goes on. */
   readonly length: number
-  /** The numbers of choices, counted from 0, at which the actor of the last turn goes on. */
+  /** The numbers of the choices, counted from 0, at which the actor of the last turn goes on, whatever `seed` would choose. */
   readonly calm: ReadonlySet<number>
-  /** The numbers of crashes, counted from 0, that do not happen. */
+  /** The numbers of the crashes, counted from 0, that `seed` would cause but that do not happen. */
   readonly spared: ReadonlySet<number>
 
   constructor(
@@ -97,10 +97,10 @@ function randomAt(seed: number, at: number): number {
  * @returns the arbitrary
  * @example
  * fc.asyncProperty(raceOrders(), async (order) => {
- * const scheduler = createRaceScheduler(order)
- * scheduler.scheduleSequence([{ label: 'first', builder: async () => first() }])
- * scheduler.scheduleSequence([{ label: 'second', builder: async () => second() }])
- * await scheduler.waitIdle()
+ *   const scheduler = createRaceScheduler(order)
+ *   scheduler.scheduleSequence([{ label: 'first', builder: async () => first() }])
+ *   scheduler.scheduleSequence([{ label: 'second', builder: async () => second() }])
+ *   await scheduler.waitIdle()
  * })
  */
 export function raceOrders(): fc.Arbitrary<RaceOrder> {
@@ -142,7 +142,7 @@ function* simplerOrders(order: RaceOrder, from: ShrinkingFrom): Generator<fc.Val
   const longest = Math.min(length, LONGEST_SHRUNK)
   let tried = from.length
   for (let shorter = tried; shorter < longest; shorter = nextLength(shorter)) {
-    // fast-check takes this value only if all shorter ones have passed.
+    // fast-check takes this candidate only if all shorter orders have passed, so shrinking continues at its length.
     const context: ShrinkingFrom = { length: tried, crash: 0, choice: 0 }
     yield new fc.Value(new RaceOrder(seed, shorter, calm, spared), context)
     tried = shorter + 1

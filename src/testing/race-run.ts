@@ -26,7 +26,7 @@ import { stepsOf, type NextStep, type Steps } from './race-steps.js'
 
 /** One turn of a run. */
 export interface RaceEvent {
-  /** When it happened, in ms since the epoch of the simulated clock. */
+  /** When the turn was taken, in ms since the epoch of the simulated clock. */
   readonly at: number
   /** The name of an actor, the label of a promise, `clock`, or the name of a crash. */
   readonly actor: string
@@ -57,7 +57,7 @@ export interface RaceFailure {
 export interface RaceReport {
   /** The reported value, usually an `Error`. */
   readonly error: unknown
-  /** Its source, as passed to `onError`. */
+  /** The source of the error, as passed to `onError`. */
   readonly from: { readonly source: string }
   /** The number of events up to and including the current one. */
   readonly after: number
@@ -144,7 +144,7 @@ class Run<World, Input, Disk> {
   #remains: (() => Remains<Disk>) | undefined
   /** The number of events when the current life began. */
   #bornAt = 0
-  /** Whether code of the race is running, so that the process may die. */
+  /** Whether code of the race is running. Only then may the process die. */
   #isRunning = false
   #runners: Runner[] = []
   /** The actor of the last turn. */
@@ -321,7 +321,7 @@ class Run<World, Input, Disk> {
     return without + this.#outside.hint()
   }
 
-  /** Everything that can take the next turn. */
+  /** Returns everything that can take the next turn: steps, promises and the next timer. */
   #turns(): Turn[] {
     const turns: Turn[] = []
     for (const runner of this.#runners) {

@@ -7,7 +7,7 @@ import { chooserOf, type RaceOrder } from './race-order.js'
 
 /** One item of a sequence. */
 export interface ScheduledItem {
-  /** Its name in the printed order. */
+  /** The name of the item in the printed order. */
   readonly label: string
   /** Called when it is the item's turn. The next turn starts when the promise has settled. */
   readonly builder: () => Promise<unknown>

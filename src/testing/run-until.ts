@@ -141,7 +141,7 @@ interface Wait<T> {
   /** Resolves when the wait is done. */
   readonly done: Promise<void>
   see(shown: string): void
-  /** Ends the wait with its first result. */
+  /** Ends the wait with a value. The first value counts. */
   find(value: T): void
   end(): void
 }

@@ -6,6 +6,7 @@ import { CRASH } from './race-life.js'
 const MAX_RUNS = 200
 
 /**
+ * Removes turns and crashes from the order of a failing run, as long as it fails in the same way.
  * @param run a run that failed
  * @param replay runs the race in another order
  * @returns the shortest run found that fails in the same way

@@ -41,16 +41,16 @@ export interface ModelRecord {
   parentId?: string
   /** How many ancestors the task has. */
   depth?: number
-  /** Its child tasks that were still active when it ended. */
+  /** The child tasks that were still active when this task ended. */
   runningChildren?: readonly string[]
-  /** What its run returned after the deadline. */
+  /** What the run returned after the deadline of the task. */
   lateOutput?: object
   /** The name of the error that its run threw. */
   errorName?: string
   errorCode?: string
   /** The end of its output, if the task was cancelled or exceeded its deadline. */
   outputTail?: string
-  /** Its deadline, in ms after the launch. */
+  /** How long after the launch the task has its deadline, in ms. */
   timeoutMs?: number
   /** The progress it last reported. */
   progress?: object
@@ -75,7 +75,7 @@ export interface ModelRecord {
   after?: readonly string[]
   /** The ids in `after` of tasks that have not ended. Present while the task waits for them. */
   waitsFor?: readonly string[]
-  /** Tasks with the same key run one at a time, or as many as the ledger's `keyLimits` allow. */
+  /** The concurrency key. Tasks with the same key run one at a time, or as many as the ledger's `keyLimits` allow. */
   concurrencyKey?: string
 }
 
@@ -90,11 +90,11 @@ export interface ModelAttempt {
 /** The kind of slots that a task takes: the slots that `max` limits, those for child tasks of its depth, or none. */
 export type ModelPool = 'task' | `child ${number}` | 'none'
 
-/** A task: its record, and what the record does not show. */
+/** A task of the model: its record, and state that the record does not show. */
 export interface ModelTask {
   /** The record. Each change replaces it, so that a returned record never changes. */
   record: Readonly<ModelRecord>
-  /** Whether it was launched. The slot of a launched task is released when its run has ended, possibly after the task. */
+  /** Whether the task was launched. It keeps its slot until its run has ended, which may be after the end of the task. */
   readonly isLaunched: boolean
   /** Which kind of slots the task takes. */
   pool: ModelPool
@@ -117,11 +117,11 @@ export interface ModelTask {
   claims: ModelLease[]
   /** Whether the owner was released and nobody inherits the task, so that no result will be owed. */
   isDisowned: boolean
-  /** Whether a message with its result was accepted after the lease was released. */
+  /** Whether a message with the task's result was accepted after the lease of that message was released. */
   isAccepted: boolean
-  /** Whether the handlers of its end have run. */
+  /** Whether the handlers for the end of the task have run. */
   isHandled: boolean
-  /** Whether a message contained only a part of its result, and the rest was not read. */
+  /** Whether a message contained only a part of the task's result, and the rest was not read. */
   isUnread: boolean
 }
 
@@ -140,19 +140,19 @@ export interface ModelLease {
 export interface ModelQuestion {
   /** The task whose run asks. */
   readonly task: ModelTask
-  /** Its id within the task. */
+  /** The id of the question within the task. */
   readonly id: string
   owner: string
   /** The state of the question's delivery. */
   delivery: Delivery
-  /** Whether a message with it was accepted after its lease had been released. */
+  /** Whether a message with the question was accepted after the lease of that message was released. */
   isAccepted: boolean
 }
 
 /** A change of one task. */
 export interface ModelTransition {
   kind: 'status' | 'delivery' | 'owner' | 'history'
-  /** Its number among all changes, from 1. */
+  /** The number of the change among all changes, counted from 1. */
   seq: number
   taskId: string
   owner: string
@@ -160,11 +160,11 @@ export interface ModelTransition {
   from: string | null
   /** The state after. */
   to: string
-  /** When, in ms since the epoch. */
+  /** When the change happened, in ms since the epoch. */
   at: number
   /** The task's record after the change. */
   record: Readonly<ModelRecord>
-  /** The lease, for a change of the delivery. */
+  /** The id of the lease, for a change of the delivery. */
   deliveryId?: string
 }
 
@@ -193,7 +193,7 @@ export interface Ledger {
   questions: ModelQuestion[]
   /** How long a task waits until its priority has risen by one, in ms; -1 for never. */
   agingMs: number
-  /** How many tasks with the same key may run, for keys whose limit is not one. */
+  /** How many tasks with the same concurrency key may run, by key. The limit of any other key is 1. */
   keyLimits: Readonly<Record<string, number>>
   keyed: ModelTask[]
   /** The tasks that wait for other tasks. A task stays here until it has started or ended. */
@@ -592,7 +592,7 @@ function endLease(ledger: Ledger, lease: ModelLease): void {
   if (lease.exclusiveOwner !== undefined) ledger.outbox.push({ leaseEndedOf: lease.exclusiveOwner })
 }
 
-/** Handles a message that was accepted after its lease was released. */
+/** Handles a message that was accepted after its lease was released: its results and questions count as delivered. */
 export function acceptLate(
   ledger: Ledger,
   tasks: readonly ModelTask[],

@@ -2,7 +2,7 @@
 import { basename, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Who set a timer. Converted to text only for a report, because that is slow. */
+/** Who set a timer. It is converted to text only for a report, because the conversion is slow. */
 export interface TimerOrigin {
   /** What was running when the timer was set: the name of a turn or phase, or another timer. */
   readonly during: string | TimerOrigin
@@ -59,7 +59,7 @@ interface Frame {
 /** The frames of a stack above the race kit, without dependencies and Node. */
 function framesOf(stack = ''): Frame[] {
   const frames = stack.split('\n').flatMap((line) => frameOf(line) ?? [])
-  // Frames below the race kit belong to the code that called it, which has not set the timer.
+  // Frames below the race kit belong to the code that started the race. That code has not set the timer.
   const race = frames.findIndex(({ file }) => file.startsWith(kit))
   return frames
     .slice(0, race === -1 ? undefined : race)

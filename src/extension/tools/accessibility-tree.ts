@@ -1,4 +1,4 @@
-/** Reduces the accessibility tree of a page to what a model needs. Pure. */
+/** Reduces the accessibility tree of a page to what a model needs. Has no side effects. */
 import type { Protocol } from 'devtools-protocol'
 import { cutText } from '../../text/cut-text.js'
 
@@ -87,7 +87,7 @@ function nodesOf(node: AXNode, madeOf: (id: string) => readonly TreeNode[]): rea
       role,
       name,
       states,
-      // The children of an element show its value, if it has children.
+      // With children the value is left out, because their texts show it.
       ...(value !== '' && children.length === 0 && { value }),
       ...(typeof url === 'string' && { url: cutText(url, url.startsWith('data:') ? 60 : URL_CHARS) }),
       backendNodeId: node.backendDOMNodeId,

@@ -1,4 +1,4 @@
-/** Completes and checks addresses. Pure. */
+/** Completes and checks addresses. Has no side effects. */
 import { BrowserError, type Tabs } from '../debuggee.js'
 
 /**

@@ -4,7 +4,7 @@ import type { DebuggeeEvent } from '../debuggee.js'
 import { keptText } from './kept-text.js'
 import { createRecent } from './recent.js'
 
-/** From the most to the least severe. */
+/** The levels of messages, from the most to the least severe. */
 export const LEVELS = ['error', 'warning', 'info', 'debug'] as const
 
 export type Level = (typeof LEVELS)[number]

@@ -20,7 +20,7 @@ export const mainFrameOf = ({ mainFrameId }: Page): Frame => ({
   sessionId: undefined,
 })
 
-/** The frames by their ids, the main frame first. Refused frames and their children are left out. */
+/** Returns the frames by their ids, the main frame first. Leaves out frames that commands may not use, with the frames inside them. */
 export async function framesOf(page: Page, signal: AbortSignal): Promise<Map<string, Frame>> {
   const frames = new Map<string, Frame>()
   const add = ({ frame, childFrames = [] }: Protocol.Page.FrameTree, sessionId: string | undefined): void => {
@@ -48,7 +48,7 @@ export async function worldOf(page: Page, frame: Frame, signal: AbortSignal): Pr
   const { id, sessionId } = frame
   const params = { frameId: id, worldName: WORLD }
   const { executionContextId } = await page.debuggee.send('Page.createIsolatedWorld', params, { sessionId, signal })
-  // The context belongs to one document, so the check holds for everything that is done in it.
+  // The context belongs to one document. So the check holds for everything that runs in this context.
   await assertAllowed(page, frame, executionContextId, signal)
   return executionContextId
 }

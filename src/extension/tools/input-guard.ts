@@ -9,7 +9,7 @@ import { framesOf, mainFrameOf, worldOf } from './frames.js'
 import type { Page } from './page.js'
 import { HAS_FOCUS, IS_HIT } from './page-scripts.js'
 
-/** @throws BrowserError `PAGE_NOT_ALLOWED` when the mouse is over a refused frame */
+/** @throws BrowserError `PAGE_NOT_ALLOWED` when the mouse is over a frame that commands may not use */
 export async function guardMouse(page: Page, at: Point, signal: AbortSignal): Promise<void> {
   await worldOf(page, mainFrameOf(page), signal)
   await guard(page, signal, async (owner) => {
@@ -20,7 +20,7 @@ export async function guardMouse(page: Page, at: Point, signal: AbortSignal): Pr
   })
 }
 
-/** @throws BrowserError `PAGE_NOT_ALLOWED` when a refused frame has the focus */
+/** @throws BrowserError `PAGE_NOT_ALLOWED` when a frame that commands may not use has the focus */
 export async function guardKeyboard(page: Page, signal: AbortSignal): Promise<void> {
   await guard(page, signal, async (owner) => {
     for (const one of [owner, ...(await ownersOf(page, owner.frame, signal))]) {

@@ -9,7 +9,7 @@ export interface NetworkRequest {
   readonly method: string
   readonly url: string
   readonly type: Protocol.Network.ResourceType
-  /** For example `[200] OK`, or why there is no response. */
+  /** The response, such as `[200] OK`, or why there is none. Undefined while the request waits for it. */
   outcome: string | undefined
   isSuccess: boolean
 }

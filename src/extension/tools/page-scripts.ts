@@ -68,7 +68,10 @@ export const PROBE = `function () {
   return cover ? { state: 'covered', what, cover: describe(cover) } : { state: 'outside', what }
 }`
 
-/** `this`: the element of a frame; arguments: a point in that frame. Returns the point in the parent frame, even if it is not visible there. */
+/**
+ * `this`: the element that shows a frame, such as an `<iframe>`; arguments: a point in the frame. Returns the point in the parent frame, even if it is
+ * not visible there.
+ */
 export const FRAME_OFFSET = `function (x, y) {
   const { left, top, width, height } = this.getBoundingClientRect()
   const { paddingLeft, paddingTop } = getComputedStyle(this)
@@ -79,8 +82,8 @@ export const FRAME_OFFSET = `function (x, y) {
 }`
 
 /**
- * `this`: the element of a frame; arguments: a point in that frame. Returns the point in the parent frame, or why the mouse cannot reach the frame
- * there.
+ * `this`: the element that shows a frame, such as an `<iframe>`; arguments: a point in the frame. Returns the point in the parent frame, or why the
+ * mouse cannot reach the frame there.
  */
 export const FRAME_POINT = `function (x, y) {
   ${DESCRIBE}
@@ -98,13 +101,16 @@ export const BOX = `function () {
   return { x: left, y: top, width, height }
 }`
 
-/** `this`: the element of a frame; arguments: a point of the parent frame. Returns whether the mouse reaches the frame there. */
+/**
+ * `this`: the element that shows a frame, such as an `<iframe>`; arguments: a point of the parent frame. Returns whether the mouse reaches the frame
+ * there.
+ */
 export const IS_HIT = `function (x, y) {
   ${NATIVE}
   return call(call(this, 'getRootNode'), 'elementFromPoint', x, y) === this
 }`
 
-/** `this`: the element of a frame. Returns whether the frame has the focus. */
+/** `this`: the element that shows a frame, such as an `<iframe>`. Returns whether the frame has the focus. */
 export const HAS_FOCUS = `function () {
   ${NATIVE}
   return get(call(this, 'getRootNode'), 'activeElement') === this

@@ -1,4 +1,4 @@
-/** The last entries of a log, bounded in number and in bytes. */
+/** The last entries of a log. Their number and their total size in bytes are limited. */
 export interface Recent<T> {
   add(entry: T): void
   readonly entries: readonly T[]

@@ -56,7 +56,7 @@ export function createRefs(counter: RefCounter) {
         `No snapshot has an element ${ref}. Take a snapshot with browser_snapshot.`,
       )
     },
-    /** Drops the elements of a frame that shows another document, or is gone. */
+    /** Drops the refs of a frame that shows another document or was removed. */
     forget: (frameId: string): void => {
       for (const [ref, element] of elements) if (element.frameId === frameId) remove(ref, element)
     },

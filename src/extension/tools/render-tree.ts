@@ -1,4 +1,4 @@
-/** Writes a tree for a model: a line for each node, indented below its parent. Pure. */
+/** Writes a tree for a model: a line for each node, indented below its parent. Has no side effects. */
 import type { TreeNode } from './accessibility-tree.js'
 
 export interface RenderOptions {
