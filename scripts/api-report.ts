@@ -63,5 +63,5 @@ export function problemsOf(present: ReadonlyMap<string, string>, expected: Reado
     const [first, ...lines] = differences(present.get(name) ?? '', text)
     return first === undefined ? [] : [[`${name} is out of date, ${first}`, ...lines].join('\n')]
   })
-  return [...needless.map((name) => `${name} is the report of no entry point`), ...outdated]
+  return [...needless.map((name) => `${name} belongs to no entry point of package.json`), ...outdated]
 }

@@ -163,7 +163,7 @@ function installInEmptyProject(filename: string): void {
   const { version } = createRequire(import.meta.url)('@types/node/package.json') as Manifest
   write('package.json', JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
   run('npm install', 'npm', ['install', ...installOptions, `./${filename}`, `@types/node@${version}`])
-  pass('it installs in an empty project')
+  pass('the package installs in an empty project')
 }
 
 /** Installs packages in the versions that this repository has. */
@@ -171,7 +171,7 @@ function install(names: string[]): void {
   const resolve = createRequire(import.meta.url)
   const wanted = names.map((name) => `${name}@${(resolve(`${name}/package.json`) as Manifest).version}`)
   run(`npm install ${wanted.join(' ')}`, 'npm', ['install', ...installOptions, ...wanted])
-  pass(`with it, ${wanted.join(' and ')} are installed`)
+  pass(`${wanted.join(' and ')} are installed beside the package`)
 }
 
 /** Checks the examples of docs/testing.md, and a printed regression test. That test must fail with the bug, and pass without it. */
@@ -288,7 +288,7 @@ function expectFailure(what: string, args: string[], wanted: string[]): void {
   if (status === 0 || !wanted.every((text) => said.includes(text))) {
     fail(`${what} ended with ${status ?? 'a signal'} and said:\n${said}`)
   }
-  pass(`${what} says so`)
+  pass(`${what} fails with the expected message`)
 }
 
 function expectOutput(what: string, args: string[], wanted: string, timeout = 5_000): void {

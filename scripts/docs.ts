@@ -101,7 +101,7 @@ function checkMessage(name: string | undefined, message: unknown): void {
   // The schema ignores unknown fields, but a document must not show one.
   const parsed: unknown = messages[name as keyof typeof messages].parse(message)
   for (const field of Object.keys(message as object)) {
-    if (!Object.hasOwn(parsed as object, field)) throw new Error(`no such field: ${field}`)
+    if (!Object.hasOwn(parsed as object, field)) throw new Error(`the schema has no field ${field}`)
   }
   seen.add(`${name} ${String((message as { type?: unknown }).type)}`)
 }
@@ -125,7 +125,7 @@ function compile(): void {
   writeFileSync(config, JSON.stringify(content))
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
   const { status, stdout } = spawnSync(process.execPath, [compiler, '-p', config], { cwd: root, encoding: 'utf8' })
-  if (status !== 0) failures.push(`they do not compile\n${stdout}`)
+  if (status !== 0) failures.push(`the programs do not compile\n${stdout}`)
 }
 
 async function runAll(atOnce: number): Promise<void> {

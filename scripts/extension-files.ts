@@ -49,15 +49,15 @@ Lets an agent-tasks server act in the tabs of this browser that you put under it
 
 1. Open \`chrome://extensions\`, and switch on **Developer mode**.
 2. **Load unpacked**: choose this folder.
-3. Start a server: \`npx agent-tasks serve\`. The options page, which has opened, says when it is connected.
+3. Start a server: \`npx agent-tasks serve\`. The options page, which has opened, shows when the extension is connected.
 4. Click the icon of agent-tasks in a tab to put it under control. Click again to take it back.
 
 | permission | why |
 |---|---|
 ${rows.join('\n')}
-| ${HOSTS.map((host) => `\`${host}\``).join(', ')} | finds out what answers, if it is not the server |
+| ${HOSTS.map((host) => `\`${host}\``).join(', ')} | shows what answers at the address of the server, if it is another program |
 
-It has no script from elsewhere, puts none into pages of its own accord, and takes no messages from pages or other extensions. The token of the
-server stays in the storage of the extension. It is not allowed in incognito windows.
+The extension loads no scripts from elsewhere, adds no scripts to pages by itself, and accepts no messages from pages or other extensions. The token of the
+server stays in the storage of the extension. The extension does not run in incognito windows.
 `
 }

@@ -66,7 +66,7 @@ function invariantsWithTheirHome(): Map<string, string> {
       const home = homes.get(invariant)
       // A header may explain how its machine keeps an invariant of the whole package. That does not define the invariant a second time.
       if (home === undefined) homes.set(invariant, file)
-      else if (home !== 'the package') problems.push(`${file}: defines ${invariant}, as ${home} does`)
+      else if (home !== 'the package') problems.push(`${file}: defines ${invariant}, which ${home} defines already`)
     }
   }
   return homes

@@ -17,7 +17,7 @@ export async function parseStateDiagram(text: string): Promise<ParsedDiagram> {
   Object.assign(DOMPurify, { addHook: () => undefined, sanitize: (label: string) => label })
   const { default: mermaid } = await import('mermaid')
   const { diagramType } = await mermaid.parse(text)
-  if (diagramType !== 'stateDiagram') throw new Error(`mermaid takes it for a ${diagramType}`)
+  if (diagramType !== 'stateDiagram') throw new Error(`mermaid reads it as a ${diagramType}`)
   // Deprecated for rendering, but the only access to the parsed diagram.
   // eslint-disable-next-line @typescript-eslint/no-deprecated
   const { db } = await mermaid.mermaidAPI.getDiagramFromText(text)

@@ -60,7 +60,7 @@ interface Urls {
 /** Returns the addresses that the demo prints. @throws Error when the demo ends before it has printed them */
 async function printedUrls(): Promise<Urls> {
   for await (const line of createInterface({ input: demo.stdout })) return JSON.parse(line) as Urls
-  throw new Error('The demo has ended.')
+  throw new Error('The demo ended before it printed its addresses.')
 }
 
 /** Submits command tasks to the instance of the demo: some that end, one that keeps running, and one that waits behind it. */

@@ -77,7 +77,7 @@ const changes: readonly StoreChange[] = [
 ]
 
 if (existsSync(`${base}.db`)) {
-  console.log(`${base}.db exists, and is left as it is`)
+  console.log(`${base}.db exists already and was not changed`)
 } else {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-fixture-'))
   const file = join(folder, 'tasks.db')

@@ -81,7 +81,7 @@ async function ofServer(config: AgentConfigInput): Promise<Definitions> {
   return new Map(tools.map((tool) => [tool.name, listed(tool, true)]))
 }
 
-/** The texts of the MCP server in which its tools are named. */
+/** The instructions and the prompt of the MCP server, which name its tools. */
 function ofModels(names: readonly string[]): string[] {
   const block = (text: string): string => `\`\`\`text\n${text}\n\`\`\``
   return [

@@ -5,7 +5,7 @@ import { connectInstance, type ConnectedInstance } from '../../src/client/index.
 export interface Deed {
   readonly mark: string
   readonly step: 'start' | 'end'
-  /** When it happened, in ms since 1970. */
+  /** When the call started or ended, in ms since 1970. */
   readonly at: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * Lists of commands for `fc.modelRun` and `fc.asyncModelRun`. Lists of `fc.commands` shrink by the commands that ran before. These shrink only by their
- * content, so that the seed and the path of a failure are enough to replay it.
+ * Lists of commands for `fc.modelRun` and `fc.asyncModelRun`. Lists of `fc.commands` shrink by the commands that ran before. The lists here shrink only
+ * by their content, so that the seed and the path of a failure are enough to replay it.
  */
 import fc from 'fast-check'
 

@@ -23,7 +23,7 @@ export interface ExtensionBrowser {
   readonly devtools: DevTools
   /** Runs the body of an async function in the service worker, and returns its value. The service worker must be running. */
   inWorker<T>(body: string): Promise<T>
-  /** Does the same in the script or page whose address has this ending. */
+  /** Runs the body of an async function in the script or page whose address has this ending, and returns its value. */
   inTarget<T>(ending: string, body: string): Promise<T>
   /** Runs the body of an async function in the options page. Opens the page first if necessary. */
   inOptions<T>(body: string): Promise<T>

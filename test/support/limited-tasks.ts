@@ -58,7 +58,7 @@ export function limitedTasks(options: AsyncTaskManagerOptions = {}) {
     runs,
     runner,
     errors,
-    /** Launches a task, and waits until runs could start. */
+    /** Launches a task. Starts its run if a slot is free. */
     launch: async (id: string, input: Partial<LaunchTaskInput> = {}, definition: Partial<RunnerDefinition> = {}) => {
       const record = manager.launch(
         { id, subagentName: 'agent', goalPrompt: `goal of ${id}`, ...input },
@@ -67,7 +67,7 @@ export function limitedTasks(options: AsyncTaskManagerOptions = {}) {
       await tick()
       return record
     },
-    /** Lets time pass, and waits until runs could start. */
+    /** Lets time pass. Starts the runs that can start then. */
     pass: async (ms: number) => {
       clock.advance(ms)
       await tick()

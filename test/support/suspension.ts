@@ -10,7 +10,10 @@ import { startExtensionBrowser, waitFor, type ExtensionBrowser } from './extensi
 
 export interface SuspensionOptions {
   readonly times: number
-  /** How many more times to end it while there is no tab. Then no event of a tab starts it again, but only its alarm, after up to a minute. */
+  /**
+   * How many more times to end the service worker while there is no tab. Then no event of a tab starts it again, but only its alarm, after up to a
+   * minute.
+   */
   readonly byAlarm?: number
   readonly log?: (line: string) => void
 }

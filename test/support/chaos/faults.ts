@@ -27,7 +27,7 @@ export interface Slot {
 /** A fault that happened. */
 export interface Fault {
   readonly kind: 'kill' | 'pause' | 'cut' | 'redis'
-  /** What it hit: a kind of process, the connections of clients and instances, or the connections to Redis. */
+  /** What the fault hit: a kind of process, the connections of clients and instances, or the connections to Redis. */
   readonly target: Slot['target'] | 'clients' | 'redis'
   /** The number of the process among those of its kind. For cut connections, 3 means that every third one was cut. */
   readonly index: number
@@ -35,7 +35,7 @@ export interface Fault {
   readonly pid: number
   /** When the fault began, in ms since 1970. */
   readonly at: number
-  /** How long it lasted, in ms: until the process was resumed or started again. */
+  /** How long the fault lasted, in ms: until the process was resumed or started again. */
   readonly ms: number
 }
 

@@ -8,7 +8,7 @@ import type { Fault } from './faults.js'
 export interface Deed {
   readonly attempt: number
   readonly from: number
-  /** When it ended; undefined if it did not end, because its process was killed. */
+  /** When the call or attempt ended; undefined if it did not end, because its process was killed. */
   to: number | undefined
   /** The pid of its process; 0 for a process that no fault hits. */
   readonly pid: number
@@ -27,7 +27,7 @@ export interface End {
 /** A task: a command task of a client, or a run of a host. */
 export interface Work {
   readonly name: string
-  /** What must not overlap: the tasks of one instance, or the attempts of one run. All of them have the same lane. */
+  /** Works with the same lane must not overlap: the tasks of one instance, or the attempts of one run. */
   readonly lane: string
   /** When its client sent it (`sentAt`), and when the server answered (`answeredAt`). */
   readonly sentAt: number
@@ -35,10 +35,10 @@ export interface Work {
   /** Whether the server refused it each time. Then it must never run. */
   isRefused?: boolean
   readonly ends: End[]
-  /** The last answer that its client received about it, if it has no end. */
+  /** The last answer that its client received about the task, if the task has no end. */
   lastSeen?: string
   readonly deeds: Deed[]
-  /** How many lines an attempt writes. A line is `attempt.number`. */
+  /** How many lines an attempt writes. Each line has the form `attempt.number`, such as `2.7`. */
   readonly lineCount?: number
 }
 

@@ -71,8 +71,8 @@ function isInTranscript(deliveryId: string): boolean {
 }
 
 /**
- * Delivers the owed results in one message. A message is accepted when its line is in the transcript, with its id and its tasks. The line is written at
- * once, as a host appends to its own transcript.
+ * Delivers the owed results in one message. A message is accepted when its line is in the transcript, with its id and its tasks. The whole line is one
+ * write, as a host appends to its own transcript.
  */
 async function deliver(): Promise<void> {
   const lease = manager.lease()

@@ -90,8 +90,8 @@ async function deliver(): Promise<void> {
 }
 
 /**
- * Sends the event, unless a host has recorded that. A host may have been killed between the two. Then the task receives the event twice, and keeps the
- * second one.
+ * Sends the event to the task, unless a record says that it was sent. A host may have been killed after it sent the event and before it recorded that.
+ * Then the event is sent again, and the task keeps the second event unused.
  */
 async function sendEvent(id: string): Promise<void> {
   if (linesOf('events').includes(id)) return

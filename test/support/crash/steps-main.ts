@@ -2,8 +2,8 @@
  * `npm run crash:steps -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a host with SIGKILL at random moments, N times. Meanwhile a durable
  * task of ten steps works, sleeps, asks, waits for an event, and waits for a task that it has launched. When it has ended, another one follows.
  *
- * At the end it compares what was done with what the runs received. A step whose end was stored may not be done again, all runs must receive the same
- * results, each result must be delivered once, and no row of a step may be left in the store.
+ * At the end it compares what was done with what the runs received. A step whose end was stored may not be done again. All runs must receive the same
+ * results. Each result must be delivered once. No row of a step may be left in the store.
  */
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -93,7 +93,7 @@ describe('the check of the kept reports', () => {
       ['agent-tasks-old.api.md', 'three'],
     ])
     expect(problemsOf(present, expected)).toEqual([
-      'agent-tasks-old.api.md is the report of no entry point',
+      'agent-tasks-old.api.md belongs to no entry point of package.json',
       'agent-tasks.api.md is out of date, line 2:\n- 2\n+ two',
       expect.stringMatching(/^agent-tasks-store\.api\.md is out of date, line 1:\n/),
     ])
