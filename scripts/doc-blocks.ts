@@ -43,9 +43,9 @@ export function readPrograms(blocks: readonly DocBlock[]): DocProgram[] {
     if (language !== 'ts') continue
     const before = programs.at(-1)
     if (!flags.includes('continue')) programs.push({ file, line, text })
-    else if (before === undefined)
+    else if (before === undefined) {
       throw new Error(`${file}:${line}: there is no block before it that this block could continue`)
-    else programs[programs.length - 1] = { ...before, text: joinModules(before.text, text) }
+    } else programs[programs.length - 1] = { ...before, text: joinModules(before.text, text) }
   }
   return programs
 }

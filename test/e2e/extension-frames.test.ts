@@ -55,7 +55,7 @@ async function showPdf(): Promise<string> {
   )
   return waitFor(async () => {
     const snapshot = await attack.use('browser_snapshot')
-    return snapshot.includes('are left out: 1') ? snapshot : undefined
+    return snapshot.includes('Left out: 1 frame') ? snapshot : undefined
   }, 'the session of the viewer')
 }
 
@@ -90,7 +90,7 @@ describe('the PDF viewer, which may do what an extension may', () => {
     await waitFor(async () => {
       const snapshot = await attack.use('browser_snapshot')
       expect(snapshot).not.toMatch(/Zoom|sidebar|Download/)
-      return snapshot.includes('are left out: 1') ? true : undefined
+      return snapshot.includes('Left out: 1 frame') ? true : undefined
     }, 'the viewer')
     expect(await attack.evaluate('() => typeof chrome.tabs')).toContain('"undefined"')
     expect(await attack.use('browser_click', { target: 'body' })).toMatch(/^PAGE_NOT_ALLOWED/)
