@@ -1,4 +1,4 @@
-/** Finds links in documents that lead to no file or heading. */
+/** Checks the links in documents. Finds each link that leads to no file or heading. */
 import { headingsOf, withoutFences } from './headings.js'
 import { targetOf } from './links.js'
 

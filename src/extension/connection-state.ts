@@ -59,7 +59,7 @@ function explain(
     case 'REQUEST_TIMEOUT':
       return [
         `No server answers at ${url}.`,
-        'Start it with: npx agent-tasks serve. If it runs, compare the address with the one that it prints.',
+        'Start a server with: npx agent-tasks serve. If it runs already, compare the address with the one that it prints.',
       ]
     case 'CONNECTION_LOST':
       return [
@@ -71,7 +71,7 @@ function explain(
         ? ['The server asks for a token.', 'Enter one of the tokens that the server was started with (AUTH_TOKENS).']
         : [
             'The server does not accept this token.',
-            'Compare it with the tokens that the server was started with (AUTH_TOKENS).',
+            'Compare the token with those that the server was started with (AUTH_TOKENS).',
           ]
     case 'FOREIGN_ORIGIN':
       return [

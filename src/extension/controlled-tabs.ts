@@ -75,7 +75,7 @@ export function createControlledTabs(
       if (current === undefined || !(await control.has(current))) {
         throw new BrowserError(
           'NO_TAB',
-          'No tab is under control. Open one with browser_tabs, or ask the person to click the icon of agent-tasks in a tab.',
+          'No tab is under control. Open a tab with browser_tabs, or ask the person to click the icon of agent-tasks in a tab.',
         )
       }
       return attachments.attach(current)

@@ -64,7 +64,7 @@ export interface Debuggee {
   readonly detached: AbortSignal
   /** Detaches the tab. `detached` aborts with `reason`. */
   end(reason: BrowserError): void
-  /** The sessions of the tab and of its frames in other processes. A command for a refused session fails with `PAGE_NOT_ALLOWED`. */
+  /** The sessions of the tab and of its frames in other processes. A command for a session that may not be used fails with `PAGE_NOT_ALLOWED`. */
   readonly sessions: FrameSessions
 }
 

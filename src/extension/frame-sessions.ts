@@ -46,4 +46,5 @@ export function createFrameSessions(refusal: (url: string) => BrowserError | und
   }
 }
 
-const goneError = (): BrowserError => new BrowserError('REF_GONE', 'The frame is gone. Take a new snapshot.')
+const goneError = (): BrowserError =>
+  new BrowserError('REF_GONE', 'The page no longer has this frame. Take a new snapshot.')

@@ -7,9 +7,9 @@ export const ICON_SIZES = [16, 32, 48, 128] as const
 export const PERMISSIONS = {
   debugger:
     'clicks and types as a person would, reads pages and takes screenshots, in the tabs that you put under control',
-  tabGroups: 'gives the group of those tabs its name and colour',
+  tabGroups: 'gives the group of the tabs under control its name and colour',
   storage: 'keeps what you enter on the options page, and which tabs are under control',
-  alarms: 'wakes the extension once a minute, to connect again',
+  alarms: 'wakes the extension once a minute, so that it can connect again',
 } as const
 
 /**

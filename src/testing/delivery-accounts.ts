@@ -144,8 +144,8 @@ export class DeliveryAccounts {
       const isOpen = account.endedAs !== undefined && account.owes && account.accepted === 0 && !account.isPruned
       const isExpected = now - since < graceMs || (this.#wakeUps.get(owner) ?? -Infinity) > now
       if (!isOpen || isExpected || unproven !== undefined) continue
-      const state = lease === undefined ? 'owed' : `leased by ${lease}`
-      this.#report(stranded, taskId, `is ${state}, to ${owner}, since ${since}, and has no wake-up`)
+      const state = lease === undefined ? `owed to ${owner}` : `leased by ${lease} for ${owner}`
+      this.#report(stranded, taskId, `is ${state} since ${since}, and ${owner} has no later wake-up`)
     }
     const [lost, duplicated, outOfOrder] = [this.#lost, this.#duplicated, this.#outOfOrder]
     const owed = all.filter(({ owes, accepted }) => owes || accepted > 0)

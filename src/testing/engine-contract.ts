@@ -98,7 +98,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     expectEqual([status, output], ['completed', { final_message: 'first' }], 'the end')
   },
 
-  'starts waiting tasks in the order of their launch, even if the service between is restarted': async (subject) => {
+  'starts waiting tasks in the order of their launch, even after a restart of the job service': async (subject) => {
     const { manager, runnerOf, restart } = subject
     const work = new Work()
     const runner = await runnerOf(work.run)
@@ -130,7 +130,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     expectEqual(goals, ['first', 'last'], 'the goals of the runs')
   },
 
-  'stops the run of a task that is cancelled, and runs the next one': async ({ manager, runnerOf }) => {
+  'stops the run of a cancelled task, and runs the next task': async ({ manager, runnerOf }) => {
     const work = new Work()
     const runner = await runnerOf(work.run)
     const id = launch(manager, runner, 'first')
@@ -196,7 +196,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     await expectNext('again')
   },
 
-  'continues after a restart of the service between': async ({ manager, runnerOf, restart }) => {
+  'continues after a restart of the job service': async ({ manager, runnerOf, restart }) => {
     if (restart === undefined) return
     const work = new Work()
     const runner = await runnerOf(work.run)

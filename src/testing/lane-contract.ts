@@ -96,7 +96,7 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
     const ids = await submitAll(subject, 'w', names)
     for (const [at, name] of names.entries()) {
       const { end } = await calls.of(name)
-      expectEqual(calls.names, names.slice(0, at + 1), 'the calls before the end of the last one')
+      expectEqual(calls.names, names.slice(0, at + 1), 'the calls before the end of the last call')
       end()
     }
     for (const id of ids) expectEqual((await subject.ended(id)).status, 'completed', 'the end')
@@ -122,7 +122,7 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
     const [id = ''] = await submitAll(subject, 'w', ['a'])
     await calls.end('a')
     const end = await subject.ended(id)
-    expectEqual(await subject.cancel(id), false, 'whether a later cancellation has cancelled it')
+    expectEqual(await subject.cancel(id), false, 'whether a later cancellation has cancelled the task')
     expectEqual(await subject.ended(id), end, 'the end')
   },
 
@@ -159,7 +159,7 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
       const [lost = '', ...ids] = await submitAll(subject, 'w', ['lost', ...waiting])
       const { end } = await calls.of('lost')
       cut()
-      expectEqual(await subject.ended(lost), LOST, 'the end of what was in flight')
+      expectEqual(await subject.ended(lost), LOST, 'the end of the lost task')
       end()
       if (subject.keepsWaiting) await calls.end(...waiting)
       const ends = await Promise.all(ids.map((id) => subject.ended(id)))
@@ -167,13 +167,13 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
       expectEqual(
         ends,
         waiting.map(() => expected),
-        'the ends of what waited',
+        'the ends of the waiting tasks',
       )
       const [last = ''] = await submitAll(subject, 'w', ['last'])
       await calls.end('last')
       expectEqual((await subject.ended(last)).status, 'completed', 'the end of the last task')
       expectEqual(calls.names, ['lost', ...(subject.keepsWaiting ? waiting : []), 'last'], 'the calls')
-      expectEqual(await subject.ended(lost), LOST, 'the end of what was in flight, later')
+      expectEqual(await subject.ended(lost), LOST, 'the end of the lost task, later')
     },
 
   'continues in order after a restart of the service that holds the tasks': async (subject) => {

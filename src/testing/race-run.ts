@@ -103,7 +103,7 @@ export async function runWatchedRace<World, Input, Disk>(
   input: Input,
   afterFailure?: AfterFailure,
 ): Promise<RaceRun> {
-  // Nothing handles the rejections of a crashed life. They are taken from the watch here, so that they do not count.
+  // Nothing handles the rejections of a crashed life. `watch.first()` takes them from the watch, so that they do not count.
   const run = await runRace(options, chooser, input, afterFailure, () => watch.first())
   // A step that hangs may keep microtasks running without end, which would block the event loop.
   if (run.failure !== undefined) return run

@@ -152,7 +152,7 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
     expectEqual((await reopened(again)).tasks, rows, 'tasks')
   },
 
-  'can be open only once at a time': async ({ open, again }) => {
+  'can be opened by only one owner at a time': async ({ open, again }) => {
     const store = await open()
     await expectRejection(again, 'opening a store that is open already')
     await store.write([put(task('a', 1))])

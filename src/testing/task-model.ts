@@ -686,7 +686,10 @@ export function releaseOwner(ledger: Ledger, owner: string, heir: string | undef
   return all.flat().length
 }
 
-/** Prunes the records that may be pruned, the earliest ended first, until no more are left than the history limit. Other records do not count. */
+/**
+ * Prunes records that may be pruned, the earliest ended first, until at most the history limit of them is left. Records that may not be pruned do not
+ * count.
+ */
 export function prune(ledger: Ledger): void {
   for (;;) {
     const droppable = ledger.tasks.filter((task) => isDroppable(ledger, task)).sort(bySeq)

@@ -36,7 +36,7 @@ async function guard(page: Page, signal: AbortSignal, gets: (owner: Element) => 
     if (owner !== undefined && !(await gets(owner))) continue
     throw new BrowserError(
       'PAGE_NOT_ALLOWED',
-      'The mouse or keyboard would act in a frame that commands may not use, such as the PDF viewer.',
+      'The mouse or keyboard would act in a frame that commands may not use, such as the PDF viewer. Act outside of that frame.',
     )
   }
 }

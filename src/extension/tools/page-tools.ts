@@ -24,7 +24,7 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
     pageTool(toolkit, {
       name: 'browser_snapshot',
       description:
-        'Describes what the page shows, as a tree with a ref for each element. Use it, not a picture, to act in the page',
+        'Describes what the page shows, as a tree with a ref for each element. To act in the page, use this instead of a picture',
       inputSchema: z.strictObject({
         target: OPTIONAL_ELEMENT.target.describe(
           'The ref or CSS selector of the element to describe. Default: the page',
@@ -59,7 +59,7 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
     }),
     pageTool(toolkit, {
       name: 'browser_wait_for',
-      description: 'Waits until the page shows a text, until it no longer does, or for a time',
+      description: 'Waits until the page shows a text, until the page no longer shows a text, or for a time',
       inputSchema: z.strictObject({
         time: z.number().min(0).max(MAX_WAIT_S).optional().describe(`How many seconds to wait, at most ${MAX_WAIT_S}`),
         text: z.string().min(1).max(10_000).optional().describe('The text to wait for'),
@@ -173,7 +173,10 @@ async function takeScreenshot(
   { page, times, signal }: PageCall,
 ): Promise<readonly ToolContent[]> {
   if (fullPage && target !== undefined) {
-    throw new BrowserError('INVALID_ARGUMENTS', 'arguments.fullPage: got true, expected false with a target.')
+    throw new BrowserError(
+      'INVALID_ARGUMENTS',
+      'arguments.fullPage: got true, expected false, because there is a target.',
+    )
   }
   const element = target === undefined ? undefined : await findElement(page, target, times, signal)
   if (element !== undefined) await scrollIntoView(page, element, signal)

@@ -81,7 +81,7 @@ async function idOf(tabs: Tabs, index: number | undefined, signal: AbortSignal):
   const all = await tabs.list(signal)
   const tab = index === undefined ? all.find(({ isCurrent }) => isCurrent) : all[index]
   if (tab !== undefined) return tab.id
-  if (index === undefined) throw new BrowserError('NO_TAB', 'There is no current tab. Open one with browser_tabs.')
+  if (index === undefined) throw new BrowserError('NO_TAB', 'There is no current tab. Open a tab with browser_tabs.')
   throw new BrowserError('TAB_CLOSED', `There is no tab ${index}. There are ${all.length} tabs, numbered from 0.`)
 }
 
@@ -91,9 +91,10 @@ async function listTabs(tabs: Tabs, signal: AbortSignal): Promise<string> {
   const lines = all.slice(0, MAX_LISTED).map(({ title, url, isCurrent }, index) => {
     return `- ${index}: ${isCurrent ? '(current) ' : ''}[${title.slice(0, 200)}](${url.slice(0, 500)})`
   })
-  return ['### Open tabs', ...(all.length === 0 ? ['None. Open one with action "new".'] : [...lines, ...more])].join(
-    '\n',
-  )
+  return [
+    '### Open tabs',
+    ...(all.length === 0 ? ['There are no tabs. Open a tab with action "new".'] : [...lines, ...more]),
+  ].join('\n')
 }
 
 /** Closes a tab. If its page asks whether to leave it, the result says so and the tab stays open. */
@@ -111,7 +112,10 @@ async function closeTab(toolkit: Toolkit, id: number, signal: AbortSignal): Prom
   if (dialog?.type === 'beforeunload') {
     return [...dismissed, '### Modal state', `- ${dialogText(dialog)} Answer it with browser_handle_dialog.`]
   }
-  throw new BrowserError('PAGE_HANGS', 'The tab has not closed: its page does not answer, or asks whether to leave it.')
+  throw new BrowserError(
+    'PAGE_HANGS',
+    'The tab is still open, because its page does not answer or asks whether to leave it. Ask the person to close the tab.',
+  )
 }
 
 async function navigate(toolkit: Toolkit, url: string, signal: AbortSignal): Promise<string> {

@@ -17,7 +17,7 @@ describe('what is broken is found', () => {
   const broken: Readonly<Record<string, (run: RunFunction) => RunFunction>> = {
     'ends a task once, with what its run returns': () => () => ({}),
     'ends a task with what its run throws': () => () => Promise.reject(new Error('another')),
-    'stops the run of a task that is cancelled, and runs the next one': (run) => (input, context) =>
+    'stops the run of a cancelled task, and runs the next task': (run) => (input, context) =>
       run(input, { ...context, signal: new AbortController().signal }),
     'ignores the output and the progress of an attempt that is over': (run) => (input, context) =>
       run(input, { ...context, attempt: 2 }),

@@ -113,17 +113,17 @@ describe('the verdict on a log', () => {
       [...a, registered('b', 1), settled('b', 2), turn(['b', 'a'], 'd'), of('accepted', ['b', 'a'], 'd')],
       ['outOfOrder: a comes after a result that ended later, in the same message'],
     ],
-    ['of a result without a wake-up', a, ['stranded: a is owed, to main, since 1, and has no wake-up']],
+    ['of a result without a wake-up', a, ['stranded: a is owed to main since 1, and main has no later wake-up']],
     [
       'of a lease that never ends',
       [...a, of('leased', ['a'], 'd')],
-      ['stranded: a is leased by d, to main, since 2, and has no wake-up'],
+      ['stranded: a is leased by d for main since 2, and main has no later wake-up'],
     ],
     ['of a result with a wake-up', [...a, { type: 'wake-up', at: 2, owner: 'main', dueAt: 9 }], []],
     [
       'of a result whose owner has no wake-up',
       [...a, { type: 'wake-up', at: 2, owner: 'sub', dueAt: 9 }],
-      ['stranded: a is owed, to main, since 1, and has no wake-up'],
+      ['stranded: a is owed to main since 1, and main has no later wake-up'],
     ],
     [
       'of a result that moved to an owner with a wake-up',
@@ -140,7 +140,7 @@ describe('the verdict on a log', () => {
     const returned = [...a, of('leased', ['a'], 'd'), of('returned', ['a'], 'd', 1000)]
     expect(problemsOf(returned, { now: 1050, graceMs: 100 })).toEqual([])
     expect(problemsOf(returned, { now: 1101, graceMs: 100 })).toEqual([
-      'stranded: a is owed, to main, since 1000, and has no wake-up',
+      'stranded: a is owed to main since 1000, and main has no later wake-up',
     ])
   })
 

@@ -127,14 +127,14 @@ function tabWith({ dialogs: count, later = 0, refusesToClose = false, ...shown }
 
 describe('a tab that is closed', () => {
   it('is gone afterwards', async () => {
-    expect(await tabWith({ dialogs: 0 }).close()).toMatch(/^### Open tabs\nNone/)
+    expect(await tabWith({ dialogs: 0 }).close()).toMatch(/^### Open tabs\nThere are no tabs/)
   })
 
   it('shows a few dialogs: each is dismissed before it is asked to close', async () => {
     const tab = tabWith({ dialogs: 3 })
     const text = await tab.close()
     expect(text).toContain(WAS_DISMISSED)
-    expect(text).toContain('None.')
+    expect(text).toContain('There are no tabs.')
     expect(tab.seen).toEqual([...Array<string>(3).fill('dismissed alert'), 'asked'])
   })
 
@@ -142,7 +142,7 @@ describe('a tab that is closed', () => {
     const tab = tabWith({ dialogs: Infinity, asks: true })
     const text = await tab.close()
     expect(text).toContain(WAS_DISMISSED)
-    expect(text).toContain('None.')
+    expect(text).toContain('There are no tabs.')
     expect(tab.seen).toContain('not asked')
   })
 
@@ -150,7 +150,7 @@ describe('a tab that is closed', () => {
     const tab = tabWith({ dialogs: 0, later: 2 })
     const text = await tab.close()
     expect(text).toContain(WAS_DISMISSED)
-    expect(text).toContain('None.')
+    expect(text).toContain('There are no tabs.')
     expect(tab.seen).toEqual(['asked', 'dismissed alert', 'dismissed alert'])
   })
 
