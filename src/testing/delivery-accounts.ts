@@ -38,7 +38,7 @@ interface Account {
   lease: string | undefined
   /** How often the agent accepted the result. */
   accepted: number
-  /** The index of an acknowledgement that the agent's acceptance has not followed; undefined if there is none. */
+  /** The index of an acknowledgement before the agent was reported to accept the message; undefined if there is none. */
   unproven: number | undefined
   isPruned: boolean
 }

@@ -107,7 +107,7 @@ export async function startExtensionBrowser({
     }
   }
 
-  // The options page opens by itself when the extension is installed.
+  // The options page does not have to be opened, because it opens by itself when the extension is installed.
   const optionsSession = (): Promise<string> => sessionOf(OPTIONS)
   const inOptions = async <T>(body: string): Promise<T> => run<T>(await optionsSession(), body)
 

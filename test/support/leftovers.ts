@@ -89,7 +89,7 @@ export function countLeftovers(): Record<string, number> {
   return counts
 }
 
-/** Returns the frames of `src` and `machines` at the top of the stack. There are none if a test, another package or Node made it. */
+/** Returns the frames of `src` and `machines` at the top of the stack. There are none if the stack begins in a test, in another package or in Node. */
 function makersOf({ stack = '' }: Error): string[] {
   const frames = stack.split('\n').flatMap((line) => FRAME.exec(line)?.[1] ?? [])
   const makers = frames.filter((frame) => !PASSING.test(frame))

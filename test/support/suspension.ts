@@ -126,7 +126,7 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
     }
     isLoading = false
     await loading
-    // A task may not end, which is a finding. So the wait may fail.
+    // This wait fails if a task never ends. The failure is ignored here, because `judge` reports such a task.
     const allEnded = waitFor(
       async () => ([...commands.keys()].every((id) => ends.has(id)) ? true : undefined),
       'all ends',
