@@ -1,5 +1,5 @@
 /**
- * `npm run guarantees`: checks that every row of docs/guarantees.md names tests that exist, and that every invariant has a row.
+ * `npm run guarantees`: checks that every guarantee of docs/guarantees.md names tests that exist, and that every invariant has a guarantee.
  *
  * Some invariants are those of the whole package: A1 to A10 (async tasks), S1 to S11 (command tasks), K1 to K12 (stores), F1 to F21 (what agents ask),
  * H1 to H4 (handles and turns of a host), G1 to G4 (the page), W1 to W6 (workers), N1 to N7 (instances behind any node), E1 to E5 (the browser

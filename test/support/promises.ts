@@ -1,32 +1,70 @@
-/** Readers for `npm run guarantees`: the rows of docs/guarantees.md, the test titles of a file, and the invariants in a machine's header. */
+/** Readers for `npm run guarantees`: the guarantees of docs/guarantees.md, the test titles of a file, and the invariants in a machine's header. */
 import ts from 'typescript'
 
-/** A test that a row names: its file, from the project's root, and its exact title. */
+/** A test that a guarantee names: its file, from the project's root, and its exact title. */
 type NamedTest = { file: string; title: string }
 
-/** One row. `problems` lists the parts that cannot be read. */
+/** A guarantee with its tests. `problems` lists what is missing or cannot be read. */
 export type PromiseRow = { invariant: string; line: number; tests: NamedTest[]; problems: string[] }
 
-/** Returns the table rows of a Markdown text whose first cell is an invariant, such as `A1` or `T12`. */
+/** The tests below the heading of an invariant, and the files that it names. */
+type TestList = Pick<PromiseRow, 'line' | 'tests' | 'problems'> & { files: string[] }
+
+/**
+ * The guarantees of a Markdown text. A guarantee is a table row whose first cell is an invariant, such as `A1`, linked to the heading of its tests.
+ * Below that heading, each list item is a file, and its items are the titles of tests.
+ */
 export function readRows(markdown: string): PromiseRow[] {
-  return markdown.split('\n').flatMap((text, index) => {
+  const lines = markdown.split('\n')
+  const lists = readTestLists(lines)
+  const rows = lines.flatMap((text, index) => {
     const cells = tableCells(text)
-    const invariant = (cells[0] ?? '').replace(/^[*`]+|[*`]+$/g, '')
-    return /^[A-Z]+\d+$/.test(invariant) ? [readRow(invariant, index + 1, cells)] : []
+    const invariant = /^\[?([A-Z]+\d+)\b/.exec(cells[0] ?? '')?.[1]
+    return invariant === undefined ? [] : [readRow(invariant, index + 1, cells, lists.get(invariant))]
   })
+  for (const [invariant, { line }] of lists) {
+    if (rows.some((row) => row.invariant === invariant)) continue
+    rows.push({ invariant, line, tests: [], problems: ['has tests, but no row with its promise'] })
+  }
+  return rows
 }
 
-function readRow(invariant: string, line: number, cells: string[]): PromiseRow {
-  const row: PromiseRow = { invariant, line, tests: [], problems: [] }
-  if (cells.length !== 3) row.problems.push(`has ${cells.length} cells, not 3: invariant, promise, tests`)
-  if ((cells[1] ?? '') === '') row.problems.push('has no promise in words')
-  for (const named of (cells[2] ?? '').split(/<br\s*\/?>/).map((part) => part.trim())) {
-    const [, file, title] = /^`([^`]+)`\s*›\s*(.+)$/.exec(named) ?? []
-    if (file !== undefined && title !== undefined) row.tests.push({ file, title })
-    else if (named === '') row.problems.push('names no test')
-    else row.problems.push(`has a test that is not written as \`file\` › title: ${named}`)
+function readRow(invariant: string, line: number, cells: string[], list: TestList | undefined): PromiseRow {
+  const problems = [...(list?.problems ?? [])]
+  if (cells.length !== 2) problems.push(`has ${cells.length} cells, not 2: invariant, promise`)
+  if (cells[0] !== `[${invariant}](#${invariant.toLowerCase()})`) {
+    problems.push('is not a link to the heading of its tests')
   }
-  return row
+  if ((cells[1] ?? '') === '') problems.push('has no promise in words')
+  if (list === undefined || list.tests.length === 0) problems.push('names no test')
+  const empty = list?.files.filter((file) => !list.tests.some((test) => test.file === file)) ?? []
+  problems.push(...empty.map((file) => `names no test of ${file}`))
+  return { invariant, line, tests: list?.tests ?? [], problems }
+}
+
+function readTestLists(lines: readonly string[]): Map<string, TestList> {
+  const lists = new Map<string, TestList>()
+  let list: TestList | undefined
+  let file: string | undefined
+  for (const [index, text] of lines.entries()) {
+    if (text.startsWith('#')) {
+      const invariant = /^#+ ([A-Z]+\d+)$/.exec(text)?.[1]
+      const earlier = invariant === undefined ? undefined : lists.get(invariant)
+      earlier?.problems.push(`has a second list of tests, in line ${index + 1}`)
+      list = invariant === undefined ? undefined : (earlier ?? { line: index + 1, tests: [], problems: [], files: [] })
+      if (invariant !== undefined && list !== undefined) lists.set(invariant, list)
+      file = undefined
+    } else if (list !== undefined && text.trim() !== '') {
+      const [, named] = /^- `([^`]+)`$/.exec(text) ?? []
+      const [, title] = /^ {2}- (.+)$/.exec(text) ?? []
+      if (named !== undefined) {
+        file = named
+        list.files.push(named)
+      } else if (title !== undefined && file !== undefined) list.tests.push({ file, title })
+      else list.problems.push(`has a line that is neither a file nor a title below one: ${text}`)
+    }
+  }
+  return lists
 }
 
 function tableCells(text: string): string[] {

@@ -3,11 +3,20 @@ import { describe, expect, it } from 'vitest'
 import { readDefinedInvariants, readRows, readTestTitles } from '../../support/promises.js'
 
 describe('rows of the page', () => {
+  const row = '| [A1](#a1) | ends once |'
+  const tests = ['### A1', '', '- `test/unit/a.test.ts`', '  - A1: ends once']
+
   it('reads an invariant with its tests', () => {
     const page = [
-      '| Invariant | Promise | Tests |',
-      '|---|---|---|',
-      '| A1 | ends once | `test/unit/a.test.ts` › A1: ends once<br>`test/model/b.test.ts` › A1: a \\| b |',
+      '| | guarantee |',
+      '|---|---|',
+      row,
+      ...tests,
+      '- `test/model/b.test.ts`',
+      '  - A1: a | b',
+      '',
+      '## Other',
+      '- text',
     ]
     expect(readRows(page.join('\n'))).toEqual([
       {
@@ -23,13 +32,19 @@ describe('rows of the page', () => {
   })
 
   it.each([
-    ['names no test', '| A1 | ends once | |'],
-    ['is not written as', '| A1 | ends once | `test/a.test.ts` - A1 |'],
-    ['has no promise', '| A1 | | `test/a.test.ts` › A1 |'],
-    ['has 2 cells', '| A1 | ends once |'],
-    ['has 4 cells', '| A1 | one | two | `test/a.test.ts` › A1 |'],
-  ])('says that a row %s', (problem, row) => {
-    expect(readRows(row)[0]?.problems.join()).toContain(problem)
+    ['names no test', [row]],
+    ['names no test', [row, '### A1']],
+    ['names no test of test/unit/b', [row, ...tests, '- `test/unit/b.test.ts`']],
+    ['neither a file nor a title', [row, ...tests, '`test/a.test.ts` A1']],
+    ['neither a file nor a title', [row, '### A1', '  - A1: ends once']],
+    ['a second list', [row, ...tests, ...tests]],
+    ['not a link', ['| A1 | ends once |', ...tests]],
+    ['no row with its promise', tests],
+    ['has no promise in words', ['| [A1](#a1) | |', ...tests]],
+    ['has 1 cells', ['| [A1](#a1) |', ...tests]],
+    ['has 3 cells', ['| [A1](#a1) | one | two |', ...tests]],
+  ])('says that a guarantee %s', (problem, page) => {
+    expect(readRows(page.join('\n'))[0]?.problems.join()).toContain(problem)
   })
 })
 
