@@ -138,7 +138,7 @@ export function optionsPage(): { readonly page: string; readonly problems: reado
     'The options of the functions with which most programs begin. The API reference (`npm run docs:api`) has those of all others, with their types.',
     first,
     '### `settings`',
-    'For values that people write, such as those of a settings file.',
+    'Fields of the option `settings`. They suit values of a settings file: a number may also be a text, such as `"5"`.',
     settings,
     ...others.map((text) => `#${text}`),
     section(serverGroup, problems),
