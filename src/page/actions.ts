@@ -1,4 +1,4 @@
-/** Finds the action of an address. */
+/** Maps the path of a POST request to the action that handles it. */
 import { parseInput } from '../protocol/parse.js'
 import { postEvent } from '../http/post-event.js'
 import { madeTask, nothingSchema, type Answer } from './answers.js'
@@ -8,10 +8,14 @@ import { runAgain } from './run-again.js'
 import type { Sources } from './sources.js'
 import { taskActions, type TaskAction } from './task-actions.js'
 
-/** An answer with any body. */
+/** Like `Answer`, but with any body. */
 type AnyAnswer = { readonly status: number; readonly body: object }
 
-/** @param onFailure called with an error that the request did not cause */
+/**
+ * Returns the action of a path; undefined if there is none.
+ * @param path the segments of the path after `/api/`
+ * @param onFailure called with an error that the request did not cause
+ */
 export function actionAt(
   sources: Sources,
   path: readonly string[],
@@ -41,7 +45,7 @@ const actOn = (action: TaskAction, sources: Sources, key: string, body: unknown)
   return entry === undefined ? gone : action(sources, entry, body)
 }
 
-/** Runs a task again, also one that only the history still has. */
+/** Runs a task again, even if only the history in the store still has it. */
 async function runAgainOf(sources: Sources, key: string, body: unknown): Promise<Answer> {
   parseInput(nothingSchema(), body, 'body')
   return madeTask(await runAgain(sources, key))

@@ -1,4 +1,7 @@
-/** Runs an async task again: launches a new task with the same input. If the task continued another one, the new task continues that one, too. */
+/**
+ * Runs an async task again by launching a new task with the same input. If the first task continued an earlier task, the new task continues that earlier
+ * task, too.
+ */
 import { runOfOwner } from '../../machines/families.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
@@ -19,18 +22,18 @@ import type { PlanAgain } from './plan-again.js'
 import type { Sources } from './sources.js'
 
 const RUN_BY_HOST =
-  'Its host runs it, or has run it by other means than a subagent: the page does not know how. Launch it again in the host.'
-const GOAL_CUT = 'Its goal was too large to be kept. Launch it again in the host.'
-const PARAMS_LOST = 'Its params were too large to be kept. Launch it again in the host.'
-const NOTE = 'It is a message of the host, such as that of a schedule: no subagent has run it.'
+  'The host ran this task with its own code, which the page cannot start. Launch the task again in the host.'
+const GOAL_CUT = 'The goal of this task was too large to be kept. Launch the task again in the host.'
+const PARAMS_LOST = 'The params of this task were too large to be kept. Launch the task again in the host.'
+const NOTE = 'It is a message of the host, such as one of a schedule, and no subagent ran it.'
 
 interface Known {
   readonly record: AsyncTaskInfo
-  /** The whole goal; undefined if only its beginning was kept. */
+  /** Undefined if only the beginning of the goal was kept. */
   readonly goal: string | undefined
-  /** Null if it was not kept. */
+  /** The rest of the launch input; null if it was not kept. */
   readonly further: FurtherInput | null
-  /** The runner of the task; undefined once the manager has forgotten it. */
+  /** The runner that the first task used; undefined once the manager has forgotten the task. */
   readonly runner?: Runner | undefined
 }
 
@@ -57,17 +60,17 @@ export async function planAsyncAgain(sources: Sources, id: string, entry: AsyncE
     ...defined({ timeoutMs, budget, concurrencyKey, kind, command }),
   }
   return async () => {
-    // Its context is what the schema returned when it was first launched.
+    // The stored context is already an output of the subagent's context schema, so the schema must not convert it a second time.
     const launched = manager.launch({ ...input, ...further }, withoutContextSchema(runner))
     await manager.stored()
     return { key: asyncKey(launched.id) }
   }
 }
 
-/** Looks the task up in the manager, then in the journal, then in the store. */
+/** Looks the task up in the manager, then in the journal, then in the history of the store. */
 async function find(manager: AsyncTaskManager, id: string, entry: AsyncEntry | undefined): Promise<Known | undefined> {
   const retained = manager.reads.history.get(id)
-  // Another task may have reused the id of a forgotten one.
+  // The manager may have forgotten the task and given its id to another task, which has a different launch time.
   if (retained !== undefined && (entry === undefined || entry.record.launchedAt === retained.record.launchedAt)) {
     return retainedTask(manager, retained)
   }
@@ -108,16 +111,18 @@ function runnerOf(manager: AsyncTaskManager, { subagentName, kind }: AsyncTaskIn
 }
 
 const noSubagent = (name: string): string =>
-  `Its host runs it, or has no subagent ${JSON.stringify(name)} any longer. Launch it again in the host.`
+  `The host has no subagent ${JSON.stringify(name)}: it ran this task with its own code, or the subagent was removed. Launch the task again in the host.`
 
-/** @throws StoreError */
+/** @throws StoreError if the history cannot be read */
 async function planContinuation(manager: AsyncTaskManager, previousId: string, goal: string): Promise<PlanAgain> {
   const kept = manager.getTask(previousId)
   const previous = kept ?? (await manager.reads.use(taskHistory).find(previousId))
   if (previous === undefined) {
-    return `It continues task ${previousId}, which is no longer kept, so nothing can continue that again.`
+    return `This task continues task ${previousId}, which is no longer kept. Launch a new task in the host.`
   }
-  if (!isTerminal(previous)) return `It continues task ${previousId}, and another task has that id now.`
+  if (!isTerminal(previous)) {
+    return `This task continues task ${previousId}, but another task now has that id. Launch a new task in the host.`
+  }
   return async () => {
     const launched = manager.continueTask(kept === undefined ? previous : previousId, goal)
     await manager.stored()
@@ -125,7 +130,7 @@ async function planContinuation(manager: AsyncTaskManager, previousId: string, g
   }
 }
 
-/** Returns the same owner, or, if that owner is a run that has ended, the owner of that run's task. */
+/** Returns the owner for the new task: the owner of the first task. If that owner is a run that has ended, returns the owner of that run's task. */
 function livingOwner({ state }: Sources, manager: AsyncTaskManager, record: AsyncTaskInfo): string {
   let { owner } = record
   for (let depth = 0; depth < MAX_DEPTH; depth += 1) {

@@ -1,4 +1,4 @@
-/** An async task in the journal. */
+/** An async task in the page's journal. */
 import { holdsSlot } from '../../machines/task-status.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { commandLine } from '../async-tasks/command-line.js'
@@ -13,10 +13,10 @@ import type { FurtherInput } from './launched-input.js'
 import { heldBytes, ownText, rowText, sentText } from './texts.js'
 import type { PageTask, PageTaskState } from './wire.js'
 
-/** The data of an ended task that the journal keeps after the manager has forgotten it, besides the record. */
+/** The values of an ended task. The journal has its own copy of them, because the AsyncTaskManager removes ended tasks. */
 export interface KeptEnd {
   readonly goal: KeptValue
-  /** The rest of its input (`FurtherInput`), as JSON. */
+  /** The launch input other than the goal, as JSON. */
   readonly launch?: KeptValue
   readonly trace?: TraceContext
   readonly output?: KeptValue
@@ -24,13 +24,12 @@ export interface KeptEnd {
   readonly cause?: KeptValue
 }
 
-/** The maximum number of listed children, and of listed tasks that wait for it. */
+/** The maximum length of `children` and of `neededBy`. */
 const MAX_LISTED = 200
 
-/** The maximum size of an error, in bytes. */
 const MAX_ERROR_BYTES = 40_000
 
-/** The maximum length of the other texts of a record, in UTF-16 units, such as the name and the code of an error. */
+/** The maximum length of each other text of a record, such as an error code, in UTF-16 units. */
 const FACT_CHARS = 20_000
 
 export class AsyncEntry implements JournalEntry {
@@ -39,12 +38,12 @@ export class AsyncEntry implements JournalEntry {
   isEnded = false
   state: PageTaskState
   heldBytes: number
-  /** The manager's record while the task is live; afterwards a copy without the values that may be large. */
+  /** The AsyncTaskManager's record until the task ends. After that, a copy in which large values are cut or absent. */
   record: AsyncTaskInfo
   kept: KeptEnd | undefined
-  /** The ids of the tasks that its run has launched. */
+  /** The keys of the first 200 tasks that runs of this task have launched. */
   readonly children: string[] = []
-  /** The ids of the tasks that were launched to run after it. */
+  /** The keys of the first 200 tasks that had to wait for this task to end. */
   readonly neededBy: string[] = []
   readonly #title: string
   #hasStarted: boolean
@@ -79,7 +78,7 @@ export class AsyncEntry implements JournalEntry {
     this.heldBytes += heldBytes(key)
   }
 
-  /** Copies the data that the manager may forget. */
+  /** Copies the values of the ended task. */
   keep(record: SettledTaskInfo, maxBytes: number, further: FurtherInput = {}, trace?: TraceContext): void {
     const { error } = record
     const facts = factsOf(record)
@@ -90,7 +89,7 @@ export class AsyncEntry implements JournalEntry {
     const kept = {
       ...(trace !== undefined && { trace: { traceparent: ownText(trace.traceparent) } }),
       ...(error !== undefined && { error: room.keep(error, MAX_ERROR_BYTES) }),
-      // The goal may use a quarter, so that the result has room.
+      // The goal may use at most a quarter of the size, so that the result has room.
       goal: room.keep(record.goalPrompt, maxBytes / 4),
       ...(Object.keys(further).length > 0 && { launch: room.keepJson(further, maxBytes / 4) }),
       ...(output !== undefined && { output: room.keep(output) }),
@@ -126,7 +125,6 @@ export class AsyncEntry implements JournalEntry {
   }
 }
 
-/** The key of an async task in the journal. */
 export const asyncKey = (id: string): string => `async:${id}`
 
 const shownProgress = (progress: NonNullable<PageTask['progress']>): NonNullable<PageTask['progress']> =>
@@ -142,7 +140,7 @@ const deliveryOf = (
   ...defined({ notifiedAt, isRepeat }),
 })
 
-/** Returns the JSON of a record without the values that may be large. */
+/** Returns a record as JSON, without its goal, output and error, which may be large. */
 function factsOf(record: SettledTaskInfo): string {
   const {
     abortController: _,

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
 import { strictObject } from '../protocol/strict-object.js'
-import { refusalOf, type Answer } from './answers.js'
+import { INTERNAL_ERROR, refusalOf, type Answer } from './answers.js'
 import type { PageEntry } from './page-entry.js'
 import type { Sources } from './sources.js'
 import { MAX_REASON, taskActions } from './task-actions.js'
 import { MAX_BULK, type BulkReport } from './wire.js'
 
-/** The maximum number of tasks that are listed for each reason. */
+/** The maximum number of tasks that the report lists for each reason. */
 const MAX_NAMED = 10
 
 const bulkSchema = lazily(() =>
@@ -19,13 +19,13 @@ const bulkSchema = lazily(() =>
     reason: z.string().max(MAX_REASON).optional(),
   }).refine(({ action, reason }) => action === 'cancel' || reason === undefined, {
     path: ['reason'],
-    message: 'no reason, which only cancel has',
+    message: 'no reason, because only the action cancel has one',
   }),
 )
 
 const GONE: Answer = { status: 404, body: { error: 'The page no longer has this task.', code: 'NOT_FOUND' } }
 
-/** @param onFailure called with an error that the request did not cause; the task counts as refused */
+/** @param onFailure called with an error that the request did not cause. The report counts that task as refused. */
 export async function actOnMany(
   sources: Sources,
   body: unknown,
@@ -43,14 +43,14 @@ export async function actOnMany(
       const refusal = refusalOf(error)
       if (refusal !== undefined) return refusal
       onFailure(error)
-      return { status: 409, body: { error: 'Internal error', code: 'INTERNAL' } }
+      return { status: 409, body: { error: INTERNAL_ERROR, code: 'INTERNAL' } }
     }
   }
   const refused = new Map<string, { readonly code: string; readonly keys: string[] }>()
   let done = 0
   for (const { key, entry } of entries) {
     const { status, body: answer } = await act(entry)
-    // Cancelling its parent has already ended it.
+    // An earlier cancellation in this request has cancelled the parent of this task, and with it this task.
     const isCancelledWithParent = action === 'cancel' && live.has(key) && entry?.state === 'cancelled'
     if (status === 200 || isCancelledWithParent) done += 1
     if (status === 200 || isCancelledWithParent || !('error' in answer)) continue

@@ -1,12 +1,12 @@
-/** Converts a thrown value to text. It may be any value, and reading it may throw. */
+/** Converts a thrown value of any type to text. Reading a field of it may throw, because the field may be a getter. */
 import { cutText } from '../text/cut-text.js'
 import { preview } from '../text/preview.js'
 
-/** How many nested causes are followed, and how much of each is read, in UTF-16 units. */
+/** The maximum number of stacks in the text, and the maximum length of each stack in UTF-16 units. */
 const MAX_CAUSES = 5
 const MAX_CHARS = 10_000
 
-/** The stacks of an error and of its causes. */
+/** Returns the stacks of an error and of its nested causes. */
 export function causeText(thrown: unknown): string {
   const texts: string[] = []
   let at = thrown

@@ -1,17 +1,17 @@
-/** Questions that were answered or withdrawn, limited in bytes. */
+/** Questions that were answered or withdrawn, as the journal keeps them. */
 import type { TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { jsonPieces } from '../json/json-pieces.js'
 import { beginningOf, heldBytes } from './texts.js'
 import type { ClosedQuestion, CutValue } from './wire.js'
 
-/** How much of a question and of its answer is kept, in UTF-16 units. */
+/** The maximum lengths of the kept question and of the kept answer, in UTF-16 units. */
 const MAX_MESSAGE = 2000
 const MAX_CONTENT = 4000
 
-/** The approximate size of an entry besides its texts, in bytes. */
+/** The approximate size of a closed question without its texts, in bytes. */
 const BYTES = 200
 
-/** The texts for the events of a task. */
+/** The names of these actions in the list of a task's events. */
 export const CLOSED_WORDS: Readonly<Record<ClosedQuestion['action'], string>> = {
   accept: 'answered',
   decline: 'declined',
@@ -19,7 +19,7 @@ export const CLOSED_WORDS: Readonly<Record<ClosedQuestion['action'], string>> = 
   withdrawn: 'question withdrawn',
 }
 
-/** @param answer undefined for a withdrawn question */
+/** @param answer undefined if the question was withdrawn */
 export function closedQuestion(
   { id, message, askedAt }: TaskQuestion,
   answer: TaskAnswer | undefined,

@@ -1,4 +1,4 @@
-/** Runs a command task again: the same commands on the same instance. */
+/** Runs a command task again: submits the same commands to the same instance. */
 import { NOT_STORED } from '../command-tasks/submission.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Task, TaskSubmitMessage } from '../protocol/command-tasks.js'
@@ -8,7 +8,8 @@ import { DISPOSED, NOT_IN_HISTORY } from './refusals.js'
 import type { Again, PlanAgain } from './plan-again.js'
 import type { Sources } from './sources.js'
 
-const ARGUMENTS_LOST = 'Its arguments were too large to be kept. Submit it again from where it came.'
+const ARGUMENTS_LOST =
+  'The arguments of this task were too large to be kept. Submit the task again with the program that submitted it.'
 
 /** @throws StoreError if the history cannot be read */
 export async function planCommandAgain(
@@ -24,7 +25,7 @@ export async function planCommandAgain(
   return () => submitForPage(taskManager, submission)
 }
 
-/** Submits a task. Resolves when it is accepted, or refused. */
+/** Submits a task. Resolves when the TaskManager has accepted or refused the task. */
 export async function submitForPage(taskManager: TaskManager, submission: TaskSubmitMessage): Promise<Again> {
   const submitted = taskManager.submitTask(submission)
   if ('error' in submitted) return submitted
@@ -32,7 +33,7 @@ export async function submitForPage(taskManager: TaskManager, submission: TaskSu
   return (await taskManager.accepted(taskId)) === false ? NOT_STORED : { key: commandKey(taskId) }
 }
 
-/** Looks the commands up in the task manager, then in the journal. */
+/** Reads the commands from the task manager, or else from the journal. */
 function submissionOf(
   taskManager: TaskManager,
   id: string,
@@ -43,7 +44,10 @@ function submissionOf(
   return entry && keptSubmission(entry)
 }
 
-/** Reads the commands from the history, or returns the reason why it cannot. @throws StoreError */
+/**
+ * Reads the commands from the history. Returns a text with the reason if that is not possible.
+ * @throws StoreError if the history cannot be read
+ */
 async function pastSubmission(taskManager: TaskManager, id: string): Promise<TaskSubmitMessage | string> {
   const past = await taskManager.findPast(id)
   if (past === undefined) return NOT_IN_HISTORY
@@ -67,7 +71,7 @@ function keptSubmission({ instanceId, kept }: CommandEntry): TaskSubmitMessage |
 }
 
 function submissionAgain({ instanceId, name, intention, commands, metadata: given }: Task): TaskSubmitMessage {
-  // The new task does not belong to the async task of the first one.
+  // An async task may have submitted the first task. The new task is submitted by a person, so it does not belong to that async task.
   const { asyncTaskId: _, ...metadata } = given ?? {}
   return {
     type: 'task_submit',

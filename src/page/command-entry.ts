@@ -1,4 +1,4 @@
-/** A command task in the journal. */
+/** A command task in the page's journal. */
 import { defined } from '../defined.js'
 import { statusText, type Task, type TaskCommand } from '../protocol/command-tasks.js'
 import type { TraceContext } from '../protocol/telemetry.js'
@@ -8,19 +8,19 @@ import { Allowance, type KeptValue } from './kept-values.js'
 import { heldBytes, ownText, rowText, sentText } from './texts.js'
 import type { CommandBar, PageTask, PageTaskState } from './wire.js'
 
-/** A command of an ended task. */
+/** A command of an ended task, as the journal keeps it. */
 export interface KeptCommand extends CommandBar {
-  /** The call without its arguments, as JSON. */
+  /** The tool, intention and timeout of the command, as JSON. */
   readonly call: KeptValue
-  /** As JSON. */
+  /** The arguments, as JSON. */
   readonly args: KeptValue
   readonly result?: KeptValue
   readonly error?: string
 }
 
-/** The data of an ended task that the journal keeps after the task manager has forgotten it. */
+/** The values of an ended task. The journal has its own copy of them, because the TaskManager removes ended tasks. */
 export interface KeptTask {
-  /** Its name and intention, as JSON. */
+  /** The name and the intention of the task, as JSON. */
   readonly about: KeptValue
   readonly commands: readonly KeptCommand[]
   readonly trace?: TraceContext
@@ -41,7 +41,7 @@ export class CommandEntry implements JournalEntry {
   readonly id: string
   readonly instanceId: string
   readonly #find: (id: string) => Task | undefined
-  /** The row of an ended task. */
+  /** The row of the task once it has ended. */
   #last: Row | undefined
 
   constructor(task: Task, find: (id: string) => Task | undefined) {
@@ -53,7 +53,7 @@ export class CommandEntry implements JournalEntry {
     this.heldBytes = heldBytes(this.id) + heldBytes(this.key) + heldBytes(this.instanceId)
   }
 
-  /** Copies the data that the task manager may forget. */
+  /** Copies the values of the ended task. */
   keep(task: Task, maxBytes: number, trace?: TraceContext): void {
     const row = JSON.stringify(rowOf(task, undefined))
     this.#last = JSON.parse(row) as Row
@@ -85,7 +85,7 @@ export class CommandEntry implements JournalEntry {
   }
 }
 
-/** The approximate size of a command besides its texts, in bytes. */
+/** The approximate size of a command without its texts, in bytes. */
 const COMMAND_BYTES = 500
 
 export const commandKey = (id: string): string => `command:${id}`
@@ -98,7 +98,7 @@ const barStates = {
   skipped: 'skipped',
 } as const
 
-/** A command that was stopped while it ran has an error; a command that never started has none. */
+/** Returns the displayed state of a command. A `skipped` command with an error was stopped while it ran; one without an error never started. */
 export function barState(status: TaskCommand['status'], error: TaskCommand['error']): CommandBar['state'] {
   if (status !== 'skipped' || error === undefined) return barStates[status]
   return statusText(status, error) === 'cancelled' ? 'cancelled' : 'failed'

@@ -1,17 +1,17 @@
-/** The displayed part of a command line. */
+/** Cuts a long command line to the part that the page shows. */
 import { cutText } from '../text/cut-text.js'
 
-/** The maximum of words, and of characters in total. */
+/** The maximum number of words, and of characters in all words together. */
 const MAX_WORDS = 1000
 const MAX_CHARS = 20_000
 
-/** Whether only a part is displayed. */
+/** Whether the page shows only the beginning of the command line. */
 export function isLongCommand(command: readonly string[]): boolean {
   let chars = 0
   return command.length > MAX_WORDS || command.some((word) => (chars += word.length) > MAX_CHARS)
 }
 
-/** Returns the words, or the first of them with a mark that makes them exceed the limit, so that they still count as too long. */
+/** Returns all words, or the first words and `…`. The added `…` exceeds a limit again, so `isLongCommand` is also true for the cut words. */
 export function shownWords(command: readonly string[]): readonly string[] {
   if (!isLongCommand(command)) return command
   const shown: string[] = []

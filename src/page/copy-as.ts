@@ -1,4 +1,4 @@
-/** Formats a task as a command line and as code that create a similar task. */
+/** Formats a task as a shell command and as code, which create a similar task. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { escapeControls } from '../text/control-characters.js'
 import { defined } from '../defined.js'
@@ -11,10 +11,10 @@ import type { PageTaskDetail } from './wire.js'
 
 type CopyAs = PageTaskDetail['copyAs']
 
-/** The maximum of input to include, in bytes of JSON. */
+/** The maximum size of the copied input, in bytes of JSON. */
 const MAX_BYTES = 64 * 1024
 
-/** Formats a subagent's task as a call of the tool `task` or `run_command`. */
+/** Formats an async task as a call of the tool `task`, or of `run_command` if the task runs a program. */
 export function copySubagent(record: AsyncTaskInfo, isGoalCut = false): CopyAs {
   const { kind, command = [], subagentName, goalPrompt, timeoutMs } = record
   const isCommand = kind === 'command'
@@ -30,14 +30,17 @@ export function copySubagent(record: AsyncTaskInfo, isGoalCut = false): CopyAs {
   return { typescript: `await tasks.tools.${tool}.execute(${literal(input)})` }
 }
 
-/** Formats a command task as a request and as a call of the client. Both read the token from the environment, because copied texts are shared. */
+/**
+ * Formats a command task as a curl command and as a call of the client. Both read the token from an environment variable, because people share copied
+ * texts.
+ */
 export function copyCommandTask(
   { restUrl, hasRestTokens }: Pick<Sources, 'restUrl' | 'hasRestTokens'>,
   entry: CommandEntry,
   task: Task | undefined,
 ): CopyAs {
   if (task === undefined) {
-    return { typescript: `// Task ${literal(entry.id)} is no longer kept, and so are its arguments.` }
+    return { typescript: `// Task ${literal(entry.id)} and its arguments are no longer kept.` }
   }
   const body = {
     task_name: task.name,
@@ -74,7 +77,7 @@ const tooLong = (what: string): CopyAs => ({
   typescript: `// The ${what} is too long to copy.`,
 })
 
-// Older JavaScript does not allow some characters that JSON allows, such as line separators.
+// JSON may contain characters, such as U+2028, that a string of older JavaScript may not.
 const literal = (value: unknown): string => escapeControls(JSON.stringify(value))
 
 /** Quotes a word for a shell. */

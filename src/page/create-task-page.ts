@@ -35,44 +35,50 @@ import { checkTraceUrl } from './trace-link.js'
 
 /** Options of `createTaskPage`. At least one of `tasks` and `taskManager` is needed. */
 export interface TaskPageOptions {
-  /** The background tasks of an agent host: the result of `createAgentTasks`, or its manager. */
+  /** The background tasks of an agent host: the result of `createAgentTasks`, or its AsyncTaskManager. */
   readonly tasks?: AgentTasks | AsyncTaskManager
-  /** The command tasks, and their instances. */
+  /** The manager of command tasks and their instances. */
   readonly taskManager?: TaskManager
   /** The port to listen on; 0 picks a free one. Default 3320. */
   readonly port?: number
   /** The loopback address to listen on. Default `127.0.0.1`. */
   readonly host?: string
-  /** The token that the page and its requests need. Default: a random one. */
+  /** The secret that every request for data must contain. The `url` of the page contains it, too. Default: a random one. */
   readonly token?: string
   /**
-   * A file with the token, so that a link stays valid when the page restarts. If it does not exist, the page creates it, readable by its owner only.
-   * Default: none.
+   * A file with the token, so that a link to the page stays valid when the page restarts. If the file does not exist, the page creates it with a random
+   * token, and only the file's owner can read it. Default: none.
    */
   readonly tokenFile?: string
-  /** The maximum number of kept tasks. Tasks that have not ended count, but are always kept. Default 10000. */
+  /**
+   * The maximum number of tasks that the page keeps. Above it, the page drops the task that ended first. Tasks that have not ended count, but are never
+   * dropped. Default 10000.
+   */
   readonly maxTasks?: number
-  /** The maximum size of ended tasks, in bytes. Default 64 MiB. */
+  /** The maximum size of the tasks that the page keeps, in bytes. Above it, the page drops the task that ended first. Default 64 MiB. */
   readonly maxBytes?: number
-  /** The address of the task server's REST interface, for `Copy as`. Default: none. */
+  /** The address of the task server's REST interface. The page uses it in the code under `Copy as`. Default: none. */
   readonly restUrl?: string
-  /** Whether that server needs a token. `Copy as` then takes it from the environment variable `AGENT_TASKS_TOKEN`. Default false. */
+  /**
+   * Whether that REST interface needs a token. If so, the code under `Copy as` reads the token from the environment variable `AGENT_TASKS_TOKEN`.
+   * Default false.
+   */
   readonly hasRestTokens?: boolean
   /**
-   * The address of a task's trace, with `{trace_id}` and perhaps `{span_id}`: `https://jaeger.example/trace/{trace_id}`. Needs `telemetry` in the host.
-   * Default: none.
+   * The template for the address of a task's trace, such as `https://jaeger.example/trace/{trace_id}`. It may also contain `{span_id}`. The host needs
+   * the option `telemetry`. Default: none.
    */
   readonly traceUrl?: string
-  /** Whether an empty part suggests calls of this package, or prompts for the agent of an MCP client. Default `code`. */
+  /** What an empty list on the page suggests: calls of this package (`code`), or prompts for the agent of an MCP client (`mcp`). Default `code`. */
   readonly hints?: 'code' | 'mcp'
-  /** The source of time. Default: the system's. */
+  /** The source of time, for tests. Default: the system clock. */
   readonly clock?: Clock
-  /** Called with failures of requests. Default: `console.error`. */
+  /** Called with an error that occurred in the page's server. Default: `console.error`. */
   readonly onError?: OnError
 }
 
 const optionTypes: OptionTypes<TaskPageOptions> = {
-  // Checked below.
+  // `managerOf` and `taskManagerOf` check these two.
   tasks: anything,
   taskManager: anything,
   port: aPort,
@@ -89,24 +95,24 @@ const optionTypes: OptionTypes<TaskPageOptions> = {
   onError: aFunction,
 }
 
-/** The server of a page. */
+/** A running page. */
 export interface TaskPage {
-  /** Its address. The fragment contains the token, because browsers do not send fragments to servers. */
+  /** The address of the page. The fragment contains the token, because browsers do not send fragments to servers. */
   readonly url: string
-  /** Ends every stream and connection; the tasks go on. Further calls return the same promise. */
+  /** Stops the server of the page and closes its connections. The tasks continue. Further calls return the same promise. */
   close(): Promise<void>
   /** The same as `close()`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** The default of `port`. */
 const DEFAULT_PORT = 3320
 const DEFAULT_MAX_TASKS = 10_000
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Serves a page that shows tasks live and acts on them. It listens on a loopback address only.
- * @throws InvalidInputError for an unknown, wrong or missing option; InvalidSettingError for a port in use, or an address that is not loopback
+ * Serves a page that shows tasks live and acts on them. The server listens on a loopback address only.
+ * @throws InvalidInputError if an option is unknown, wrong or missing
+ * @throws InvalidSettingError if the port is in use, or if `host` is not a loopback address
  */
 export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage> {
   checkOptions(options, optionTypes)
@@ -206,7 +212,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
   }
 }
 
-/** @throws InvalidInputError for anything else */
+/** @throws InvalidInputError if the value is neither a host nor a manager */
 function managerOf(tasks: unknown): AsyncTaskManager | undefined {
   if (tasks === undefined) return undefined
   const { getAsyncTaskManager } = Object(tasks) as Partial<AgentTasks>
@@ -229,7 +235,7 @@ function taskManagerOf(taskManager: unknown): TaskManager | undefined {
   throw new InvalidInputError('options.taskManager', taskManager, 'a TaskManager')
 }
 
-/** A proxy of a manager, or an object that inherits from it, lacks its private fields. */
+/** A proxy of a manager passes `instanceof`, but has no private fields, so reading from it throws. */
 function canBeRead(read: () => unknown): boolean {
   try {
     read()

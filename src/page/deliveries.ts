@@ -1,6 +1,6 @@
 /**
- * The state of the deliveries to each owner, and the messages that carried results. When there are too many owners, those with nothing owed are
- * removed first. A run counts as an owner only while something is owed to it, or after a message has carried results to it.
+ * The deliveries to each owner, and the messages that carried results. The page shows at most 1000 owners. Owners without owed results are removed
+ * first. A run of a task is shown as an owner if results are owed to it, or if a message has carried results to it.
  */
 import { deliveryStandings } from '../async-tasks/delivery/delivery-standings.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
@@ -17,11 +17,11 @@ import type { OwnerDelivery } from './wire.js'
 
 const MAX_OWNERS = 1000
 
-/** The maximum of listed waiting tasks per owner, and the maximum of their keys in bytes. */
+/** The maximum number of waiting tasks that are listed for one owner, and the maximum size of their keys in bytes. */
 const MAX_WAITING = 200
 const MAX_WAITING_BYTES = 16 * 1024
 
-/** The minimum time between two updates of an owner, in ms, and the maximum number of owners that are sent. */
+/** Changed owners are sent at most every 250 ms, and at most 100 of them at once. */
 const WINDOW_MS = 250
 const MAX_SENT = 100
 
@@ -39,19 +39,19 @@ export class Deliveries {
   readonly #manager: AsyncTaskManager
   readonly #onChange: () => void
   readonly #owners: Versioned<Owner>
-  /** Owners with nothing owed, the longest idle first. */
+  /** The shown owners without owed results. The first one has been without for the longest time. */
   readonly #idle = new Set<string>()
-  /** Owners with owed results that exceed the maximum. The manager still tracks each of them. */
+  /** The owners with owed results that the page does not show, because it already shows the maximum. */
   readonly #leftOut = new Set<string>()
-  /** The owed and leased tasks of the journal, by owner. */
+  /** The keys of tasks in the journal whose results are owed or leased, by owner. */
   readonly #waiting = new Map<string, Set<string>>()
-  /** Owners that have changed since they were last sent. */
+  /** The owners whose latest change was not sent yet. */
   readonly #changed = new Set<string>()
   readonly #subscription: { unsubscribe(): void }
-  /** The timer until owners may be sent again. */
+  /** The timer of the current time window. Until it ends, further changes of owners are collected. */
   #window: unknown
 
-  /** @param onChange called when the state of an owner's deliveries changes */
+  /** @param onChange called when the deliveries to an owner have changed */
   constructor(manager: AsyncTaskManager, versions: Versions, onChange: () => void) {
     this.#manager = manager
     this.#onChange = onChange
@@ -69,13 +69,13 @@ export class Deliveries {
     if (this.#window !== undefined) this.#manager.reads.clock.clearTimeout(this.#window)
   }
 
-  /** The number of owed results, including those in messages. */
+  /** The number of results that are not delivered yet: owed, or in a message that was not accepted yet. */
   get owed(): number {
     const { ledger } = this.#manager.reads
     return ledger.countOf('owed') + ledger.countOf('leased')
   }
 
-  /** The number of owners with something owed that are not shown. */
+  /** The number of owners with owed results that the page does not show. */
   get leftOut(): number {
     return this.#leftOut.size
   }
@@ -93,8 +93,9 @@ export class Deliveries {
   }
 
   /**
-   * Handles a change of a task. Without a transition the task existed before.
-   * @param isKept whether the journal has it
+   * Updates the owner of a task.
+   * @param transition the change of the task; undefined for a task that existed before the page started
+   * @param isKept whether the journal still has the task
    */
   note(record: AsyncTaskInfo, transition: TaskTransition | undefined, isKept = true): void {
     const { id, owner: name, delivery } = record
@@ -102,7 +103,7 @@ export class Deliveries {
     if (transition?.kind === 'owner') this.#stopWaiting(transition.from, key)
     if (isKept && (delivery === 'owed' || delivery === 'leased')) this.#startWaiting(name, key)
     else this.#stopWaiting(name, key)
-    // Most changes of a task do not concern its delivery.
+    // A change of the status does not concern the deliveries to an owner that is already shown.
     if (transition?.kind === 'status' && this.#owners.get(name) !== undefined) return
     const carrier = transition?.kind === 'delivery' ? transition.deliveryId : undefined
     const owner = this.#touch(name, carrier !== undefined)
@@ -115,7 +116,7 @@ export class Deliveries {
     this.#fill()
   }
 
-  /** Handles a task that the journal has dropped. */
+  /** Removes a task that the journal has dropped from the waiting tasks of its owner. */
   forget(key: string, name: string): void {
     if (this.#stopWaiting(name, key)) this.#send(name)
   }
@@ -126,7 +127,7 @@ export class Deliveries {
     else waiting.add(key)
   }
 
-  /** @returns whether it was waiting */
+  /** @returns whether the task was waiting */
   #stopWaiting(name: string, key: string): boolean {
     const waiting = this.#waiting.get(name)
     if (waiting?.delete(key) !== true) return false
@@ -140,9 +141,9 @@ export class Deliveries {
   }
 
   /**
-   * Handles a change of an owner's deliveries.
-   * @param hasMessage whether a message has carried a result to it
-   * @returns undefined if the owner is not shown
+   * Adds, updates or removes an owner after a change of the deliveries to it.
+   * @param hasMessage whether a message has carried a result to the owner
+   * @returns the owner; undefined if the page does not show it
    */
   #touch(name: string, hasMessage = false): Owner | undefined {
     const isOwed = this.#isOwed(name)
@@ -167,7 +168,7 @@ export class Deliveries {
     return owner
   }
 
-  /** @returns false if something is owed to all shown owners */
+  /** @returns false if every shown owner has owed results, so that none can be removed */
   #makeRoom(): boolean {
     if (this.#owners.size < MAX_OWNERS) return true
     const [first] = this.#idle
@@ -175,7 +176,7 @@ export class Deliveries {
     return first !== undefined
   }
 
-  /** Shows omitted owners in place of owners with nothing owed. */
+  /** Shows owners that were left out in place of owners without owed results. */
   #fill(): void {
     for (const name of this.#leftOut) {
       if (this.#owners.size === MAX_OWNERS && this.#idle.size === 0) return
@@ -189,7 +190,7 @@ export class Deliveries {
     this.#changed.delete(name)
   }
 
-  /** Sends a changed owner. The first is sent at once, later ones when the time window is over. */
+  /** Sends a changed owner: at once if no time window is open, otherwise when the window ends. */
   #send(name: string): void {
     if (this.#window === undefined) {
       this.#owners.touch(name)

@@ -1,4 +1,4 @@
-/** Describes the state of an owner's deliveries. */
+/** Describes the state of the deliveries to an owner, and why its results still wait. */
 import type { DeliveryStanding } from '../async-tasks/delivery/delivery-standings.js'
 import { preview } from '../text/preview.js'
 import { sentText } from './texts.js'
@@ -21,17 +21,17 @@ export interface Reasons {
   readonly standing: DeliveryStanding | undefined
   readonly isPushed: boolean
   readonly isDelivering: boolean
-  /** The task of the run, if the owner is a run. */
+  /** The id of the task whose run is the owner; undefined if the owner is not a run. */
   readonly runId: string | undefined
 }
 
 /** Explains why a result still waits, and what to do. */
 export function reasonOf({ name, owed, leased, state, standing, isPushed, isDelivering, runId }: Reasons): string {
-  if (owed + leased === 0) return 'Nothing is owed.'
+  if (owed + leased === 0) return 'No result waits for delivery.'
   switch (state) {
     case 'none':
       if (runId !== undefined) {
-        return `The run of task ${preview(sentText(runId))} owns these results, and can take them through context.children or its tools. When that task ends, the rest goes to its owner.`
+        return `The run of task ${preview(sentText(runId))} owns these results, and can take them through context.children or its tools. When that task ends, its owner receives the remaining results.`
       }
       return leased > 0 && owed === 0
         ? 'A message that carries these results is being delivered. If it is not accepted, they are owed again.'
@@ -39,11 +39,11 @@ export function reasonOf({ name, owed, leased, state, standing, isPushed, isDeli
           ? 'The host delivers the results of this owner with its own code.'
           : `No auto-trigger is subscribed for ${preview(sentText(name))}. The next beforeTurn, check_async_tasks or wait_for_async_tasks of this owner delivers the results. To start turns of its agent, set isAgentBusy and triggerAgentTurn.`
     case 'idle':
-      return 'Another message already carries the owed results.'
+      return 'A message that carries these results is already being delivered.'
     case 'gathering':
-      return 'The auto-trigger waits a moment for more tasks to end, and then sends one message.'
+      return 'The auto-trigger waits a moment for more tasks to end, and then sends their results in one message.'
     case 'busy':
-      if (isDelivering) return 'Another message to this agent is being delivered. The next one is sent after it.'
+      if (isDelivering) return 'Another message to this agent is being delivered. The next message is sent after that.'
       return standing?.path === 'holding.waiting'
         ? 'The agent is busy. The message is sent when the agent reports that it is idle.'
         : 'The agent is busy (isAgentBusy). The auto-trigger checks again periodically; notifyIdle() sends the message at once.'

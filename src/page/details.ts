@@ -1,4 +1,4 @@
-/** Collects all data about one task, from its manager, or from the journal once the manager has forgotten the task. */
+/** Collects what the page shows about one task. The data comes from the task's manager, or from the journal once the manager has forgotten the task. */
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { runTraces } from '../async-tasks/run-operation.js'
 import { defined } from '../defined.js'
@@ -18,15 +18,18 @@ import { traceUrlOf } from './trace-link.js'
 import { cutValue, isLongJson, readBeginning, shownValue, type ShownValue } from './values.js'
 import type { CutValue, PageTaskDetail } from './wire.js'
 
-/** How much of each value is sent with its task, in bytes. */
+/** How much of a value is sent with the task's details: of an async task and of a command in bytes, of an error message in UTF-16 units. */
 const VALUE_BYTES = 64 * 1024
 const COMMAND_VALUE_BYTES = 8 * 1024
 const TEXT_CHARS = 20_000
 
-/** The maximum number of commands that a task shows. */
+/** The maximum number of commands in the details of a task. */
 const MAX_COMMANDS = 200
 
-/** Returns the values of a task by name: `goal`, `result`, `error` and `cause`; for the command with the index 3, `args.3` and `result.3`. */
+/**
+ * Returns the values of a task by name. An async task has `goal`, `result`, `error` and `cause`. A command task has `args.<index>` and `result.<index>`
+ * for each command.
+ */
 export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string, ShownValue> {
   const values: [string, ShownValue | undefined][] = []
   if (entry.kind === 'async') {
@@ -59,7 +62,7 @@ export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string
 
 const shownIf = (value: unknown): ShownValue | undefined => (value === undefined ? undefined : shownValue(value))
 
-/** The images in the results of a task. */
+/** Finds the images in the results of a task. */
 export function imagesOf(sources: Sources, entry: PageEntry): FoundImage[] {
   if (entry.kind === 'async') {
     const record = recordOf(sources, entry)
@@ -98,7 +101,6 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
   return { ...common, ...(await commandDetail(sources, entry, values)) }
 }
 
-/** Returns the trace context of the task, from its manager or from the journal. */
 function traceOf({ manager, taskManager }: Sources, entry: PageEntry): TraceContext | undefined {
   if (entry.kept !== undefined) return entry.kept.trace
   if (entry.kind === 'command') return taskManager?.traceOf(entry.id)

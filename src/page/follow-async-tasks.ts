@@ -1,4 +1,4 @@
-/** Follows the async tasks of a manager. */
+/** Copies the async tasks of an AsyncTaskManager into the journal. */
 import { holdsSlot, isOtherRun } from '../../machines/task-status.js'
 import type { Subscription } from 'rxjs'
 import type { RegistryNotification } from '../../machines/journal.js'
@@ -22,26 +22,25 @@ import type { Happening, Journal } from './journal.js'
 import type { PageEntry } from './page-entry.js'
 import type { PageTaskState } from './wire.js'
 
-/** Options for following the tasks of a manager. */
 export interface AsyncSourceOptions {
   readonly manager: AsyncTaskManager
   readonly journal: Journal<PageEntry>
-  /** The maximum size that is kept of one ended task, in bytes. */
+  /** The maximum size of what the journal keeps of one ended task, in bytes. */
   readonly maxTaskBytes: number
   readonly now: () => number
-  /** Called after each change of a task, and at first with each existing task. */
+  /** Called after each transition of a task, and once without a transition for each task that exists at the start. */
   readonly onTransition: (entry: AsyncEntry, transition: TaskTransition | undefined) => void
-  /** Called when the delivery or the owner changes for a task that the journal has forgotten. */
+  /** Called when the delivery or the owner of a task changes and the journal no longer has the task. */
   readonly onForgotten: (transition: DeliveryTransition | OwnerTransition) => void
-  /** Called after progress, a question, or a change of a limit. */
+  /** Called after progress, a question, a change of a limit, or a move to the background. */
   readonly onOther: () => void
 }
 
-/** Follows the tasks of a manager, starting with the existing ones. Returns a function that stops. */
+/** Copies the tasks of a manager into the journal and keeps them up to date. Returns a function that stops this. */
 export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   const { manager, journal, now } = options
   const { reads } = manager
-  /** The latest answer. The event that closes its question comes next. */
+  /** The answer that was reported last. The next change of the open questions shows which question it closes. */
   let answered: Extract<RegistryNotification, { type: 'answer' }> | undefined
 
   const find = (id: string): AsyncEntry | undefined => {
@@ -82,7 +81,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     let entry = find(taskId)
     if (transition.kind === 'history') return
     const isNew = entry === undefined || (transition.kind === 'status' && transition.from === null)
-    // A task that the journal has forgotten is not added again when it changes in the manager.
+    // A task that the journal has dropped is not added again, even if the manager still has it.
     if (entry === undefined && transition.kind !== 'status') {
       options.onForgotten(transition)
       return
@@ -92,7 +91,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     entry.set(record)
     journal.update(entry, happeningOf(transition))
     options.onTransition(entry, transition)
-    // The manager may forget the task at once, so its data is copied now.
+    // The manager may remove the task right after this event, so the journal copies its values now.
     if (isTerminal(record) && !entry.isEnded) end(entry, record)
   }
 
@@ -154,7 +153,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   return () => subscriptions.forEach((subscription) => subscription.unsubscribe())
 }
 
-/** @param snapshot of the task's machine, while the task is live */
+/** @param snapshot the state of the task's machine; undefined once the task has ended */
 function stateOf(record: AsyncTaskInfo, snapshot?: AsyncTaskSnapshot): PageTaskState {
   if (record.status === 'failed') return isTimeout(record) ? 'timed-out' : 'failed'
   if (!holdsSlot(record.status) || typeof snapshot?.value !== 'object') return record.status
@@ -193,7 +192,7 @@ function happeningOf(transition: TaskTransition): Happening | undefined {
   }
 }
 
-/** Reconstructs from a record the events of the time before the page was started. */
+/** Derives from a record what happened before the page was started. */
 function earlierHappenings(record: AsyncTaskInfo): Happening[] {
   const { launchedAt, startedAt, completedAt, status, notifiedAt, delivery, questions = [] } = record
   const isQueued = startedAt !== undefined || status === 'queued'

@@ -1,4 +1,4 @@
-/** Follows the command tasks of a task manager. */
+/** Copies the command tasks of a TaskManager into the journal. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
 import type { Task, TaskProgressMessage } from '../protocol/command-tasks.js'
@@ -10,13 +10,13 @@ import { rowText } from './texts.js'
 export interface CommandSourceOptions {
   readonly taskManager: TaskManager
   readonly journal: Journal<PageEntry>
-  /** The maximum size that is kept of one ended task, in bytes. */
+  /** The maximum size of what the journal keeps of one ended task, in bytes. */
   readonly maxTaskBytes: number
-  /** Called after each change of a task, and at first with each existing task. */
+  /** Called after each change of a task, and once with `found` for each task that exists at the start. */
   readonly onChange: (entry: CommandEntry, change: 'found' | 'submitted' | 'started' | 'ended' | 'progress') => void
 }
 
-/** Follows the tasks of a task manager, starting with the existing ones. Returns a function that stops. */
+/** Copies the tasks of a TaskManager into the journal and keeps them up to date. Returns a function that stops this. */
 export function followCommandTasks(options: CommandSourceOptions): () => void {
   const { taskManager, journal, onChange } = options
 

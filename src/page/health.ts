@@ -1,4 +1,4 @@
-/** Rates, latencies and depths of the last hour, in points of ten seconds. */
+/** Measures the last hour in points of ten seconds: how many tasks started and ended, how long they took, and how many were active. */
 import { defined } from '../defined.js'
 import type { HealthPoint } from './wire.js'
 import type { Versions } from './versioned.js'
@@ -6,12 +6,12 @@ import type { Versions } from './versioned.js'
 const POINT_MS = 10_000
 const MAX_POINTS = 360
 
-/** The maximum number of kept durations of a point. The latest ones are kept. */
+/** The maximum number of durations that a point keeps. Later durations replace the oldest ones. */
 const MAX_DURATIONS = 1000
 
 export type HealthEnd = 'completed' | 'failed' | 'cancelled'
 
-/** The current values. */
+/** How many tasks run, how many are queued, and how many results are not delivered yet. */
 export interface Depths {
   readonly running: number
   readonly queued: number
@@ -46,7 +46,7 @@ export class Health {
     this.#current().started += 1
   }
 
-  /** @param durationMs from its creation to its end */
+  /** @param durationMs the time from the creation of the task to its end */
   end(how: HealthEnd, durationMs: number): void {
     const point = this.#current()
     point[how] += 1
@@ -54,7 +54,7 @@ export class Health {
     point.durations[(point.ended - 1) % MAX_DURATIONS] = durationMs
   }
 
-  /** The points of the last hour. */
+  /** Returns the points of the last hour. */
   all(): HealthPoint[] {
     this.roll()
     return this.#points.map(shown)
@@ -64,7 +64,7 @@ export class Health {
     return this.#points.filter((point) => point.version > version).map(shown)
   }
 
-  /** Begins a point for the current time, and updates its depths. */
+  /** Adds points up to the current time, and updates the depths of the last point. */
   roll(): void {
     const depths = this.#depths()
     const last = this.#points.at(-1)
@@ -120,6 +120,6 @@ function shown({ at, started, completed, failed, cancelled, durations, depths }:
   }
 }
 
-/** Returns the value that this share of the values does not exceed (nearest rank). */
+/** Returns the smallest value that is not exceeded by this share of the values (nearest-rank method). */
 const quantile = (sorted: readonly number[], share: number): number | undefined =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]

@@ -1,4 +1,4 @@
-/** The history on the page: tasks that have ended, including those that only the store still has. */
+/** Reads the history: tasks that have ended, including those that only the store still has. */
 import { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import { TERMINAL_STATUSES } from '../../machines/task-status.js'
@@ -15,13 +15,13 @@ import { commandKey } from './command-entry.js'
 import type { Sources } from './sources.js'
 import type { PageHistory, PastTaskRow } from './wire.js'
 
-/** The number of tasks per page, and the maximum lengths of their texts, in characters. */
+/** The number of tasks on one page of the history, and the maximum lengths of their texts in characters. */
 const PAGE = { tasks: 50, titleChars: 200, errorChars: 2000, resultChars: 20_000 } as const
 
 /** The maximum length of a name in a filter, in characters. */
 const MAX_NAME = 1000
 
-/** The name of an owner, a subagent or an instance. The page sends an empty name for "all". */
+/** The name of an owner, a subagent or an instance. An empty name means no filter. */
 const filterName = () => z.string().max(MAX_NAME).optional()
 
 const querySchema = lazily(() =>
@@ -36,11 +36,14 @@ const querySchema = lazily(() =>
   }),
 )
 
-/** @throws InvalidInputError; StoreError if the history cannot be read */
+/**
+ * Returns one page of the history, the latest task first.
+ * @throws InvalidInputError for an unknown or wrong query parameter
+ * @throws StoreError if the history cannot be read
+ */
 export async function historyPage(sources: Sources, parameters: URLSearchParams): Promise<PageHistory> {
   const { manager, taskManager } = sources
   const { kind, text, status, before, ...names } = parseInput(querySchema(), Object.fromEntries(parameters), 'query')
-  // An empty name means no filter.
   const given: Partial<Record<keyof typeof names, string>> = Object.fromEntries(
     Object.entries(names).filter(([, name]) => name !== ''),
   )
@@ -62,11 +65,18 @@ export async function historyPage(sources: Sources, parameters: URLSearchParams)
   return { ...page, tasks: tasks.map((task) => asyncRow(sources, task)) }
 }
 
-/** Refuses filters of the other kind of task, because ignoring them would return all tasks. @throws InvalidInputError */
+/**
+ * Refuses a filter that this kind of task does not have. Ignoring the filter would return all tasks.
+ * @throws InvalidInputError
+ */
 function refuseOthers(names: object, known: string): void {
   const [first] = Object.entries(names) as [string, string][]
   if (first === undefined) return
-  throw new InvalidInputError(`query.${first[0]}`, first[1], `nothing: the tasks of this kind are filtered by ${known}`)
+  throw new InvalidInputError(
+    `query.${first[0]}`,
+    first[1],
+    `no value, because tasks of this kind can be filtered by ${known} only`,
+  )
 }
 
 function asyncRow({ manager }: Sources, task: SettledTaskInfo): PastTaskRow {

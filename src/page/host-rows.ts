@@ -4,7 +4,7 @@ import { scheduleLines } from '../async-tasks/schedules/schedule-lines.js'
 import { sentText } from './texts.js'
 import type { HostRow } from './wire.js'
 
-/** The maximum of listed schedules, and of monitors. */
+/** The maximum number of listed schedules, and of listed monitors. */
 const MAX_ROWS = 1000
 
 export function hostRows(manager: AsyncTaskManager): HostRow[] {

@@ -1,11 +1,11 @@
-/** Finds the images in the results of tasks, which are MCP content blocks. */
+/** Finds the images in the results of tasks: MCP content blocks of the type `image`. */
 import { keysOf } from '../json/json-pieces.js'
 import type { ResultImage } from './wire.js'
 
-/** Other types are not shown. A browser would run the scripts of an SVG, for example. */
+/** The displayed types. SVG is not one of them, because a browser may run its scripts. */
 const TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp'])
 
-/** The maximum of images of a task, and of searched values. */
+/** The maximum number of images of a task, and of values that are searched for images. */
 const MAX_IMAGES = 100
 const MAX_VALUES = 10_000
 

@@ -1,4 +1,4 @@
-/** The instances of a task manager and their tools. */
+/** The instances of a TaskManager and their tools, as the page shows them. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
@@ -8,7 +8,7 @@ import { commandKey } from './command-entry.js'
 import { beginningOf, rowText } from './texts.js'
 import type { PageInstance } from './wire.js'
 
-/** The maximum for the tools of one instance, and of all, in bytes of JSON. Further tools are omitted. */
+/** The maximum size of the tools of one instance, and of all instances together, in bytes of JSON. Tools beyond this size are left out. */
 const MAX_TOOLS_BYTES = 1024 * 1024
 const MAX_ALL_BYTES = 4 * 1024 * 1024
 
@@ -23,7 +23,7 @@ export class Instances {
   readonly #tools = new Map<number, Tools>()
   readonly #stop: readonly (() => void)[]
 
-  /** @param onChange called when instances have connected, disconnected or listed their tools */
+  /** @param onChange called when an instance has connected, disconnected, paused, resumed or listed its tools */
   constructor(taskManager: TaskManager, onChange: () => void) {
     this.#taskManager = taskManager
     this.#onChange = onChange
@@ -42,7 +42,7 @@ export class Instances {
     this.#tools.clear()
   }
 
-  /** Requests the tools of each instance, because they may change. */
+  /** Requests the tools of each instance again, because they may have changed. */
   refresh(): void {
     for (const entry of this.#taskManager.instances.list()) this.#ask(entry)
   }
@@ -79,7 +79,7 @@ export class Instances {
         this.#tools.set(entry.serial, toTools(listed))
         this.#onChange()
       },
-      // It does not answer, so the known tools are kept.
+      // The instance has not answered, so the page keeps the tools that it knows.
       () => undefined,
     )
   }

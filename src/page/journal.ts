@@ -1,6 +1,7 @@
 /**
- * The page's record of tasks, limited in number and bytes. It has the row, events and marks of each task, and the results that the manager has
- * forgotten. The task that ended first is dropped first; active tasks are never dropped (promise G2).
+ * The page's record of tasks, limited in number and bytes. For each task it has the row, the events and the marks on the timeline. For an ended task it
+ * also has copies of the values, because the manager removes ended tasks. When a limit is exceeded, the task that ended first is dropped. Active tasks
+ * are never dropped (promise G2 in docs/guarantees.md).
  */
 import { defined } from '../defined.js'
 import { Retention, type Retained } from '../kernel/retention.js'
@@ -9,25 +10,25 @@ import { answerBytes } from './closed-questions.js'
 import { heldBytes, rowText } from './texts.js'
 import { Versioned, type Versions } from './versioned.js'
 
-/** How many events and marks of a task are kept. */
+/** The maximum numbers of events, marks and closed questions of one task. */
 const MAX_EVENTS = 200
 const MAX_MARKS = 20
 const MAX_ANSWERS = 20
 
-/** The approximate sizes of the parts of a task, in bytes. */
+/** The approximate sizes of a task and of one event without their texts, in bytes. */
 const ENTRY_BYTES = 1000
 const EVENT_BYTES = 100
 
-/** A task in the journal. The part of the page for its kind of task adds its own data. */
+/** A task in the journal. `AsyncEntry` and `CommandEntry` add the data of their kind of task. */
 export interface JournalEntry {
   readonly key: string
   readonly kind: PageTaskKind
-  /** Active tasks are never dropped. */
+  /** Only ended tasks are dropped. */
   isEnded: boolean
   state: PageTaskState
-  /** Its size without its events, in bytes. */
+  /** The size of the entry without its events, in bytes. */
   heldBytes: number
-  /** Creates the displayed row. Called when it is sent. */
+  /** Returns the row that the page shows. */
   row(): Omit<PageTask, 'seq' | 'marks' | 'key' | 'kind' | 'state'>
 }
 
@@ -53,11 +54,11 @@ interface History {
   readonly events: TaskEvent[]
   readonly marks: TaskMark[]
   readonly answers: ClosedQuestion[]
-  /** The size of the texts of its events and answers. */
+  /** The size of the texts in `events` and `answers`, in bytes. */
   textBytes: number
-  /** The counted size of the task. */
+  /** The size of the whole task, in bytes. */
   bytes: number
-  /** Its place among the tasks that may be dropped; undefined until it ends. */
+  /** The place of the task among those that may be dropped; undefined until the task ends. */
   retained: Retained | undefined
 }
 
@@ -65,7 +66,7 @@ export class Journal<Entry extends JournalEntry> {
   readonly #options: JournalOptions<Entry>
   readonly #tasks: Versioned<Entry>
   readonly #histories = new Map<string, History>()
-  /** The ended tasks. Active tasks count toward the limits as well. */
+  /** The ended tasks, which may be dropped. Active tasks count towards the limits, too. */
   readonly #ended: Retention<Entry>
   readonly #counts: Record<PageTaskKind, Map<PageTaskState, number>> = { async: new Map(), command: new Map() }
 
@@ -101,12 +102,12 @@ export class Journal<Entry extends JournalEntry> {
     return this.#histories.get(key)?.events ?? []
   }
 
-  /** The latest closed questions of a task. */
+  /** Returns the last 20 questions of a task that are no longer open. */
   answersOf(key: string): readonly ClosedQuestion[] {
     return this.#histories.get(key)?.answers ?? []
   }
 
-  /** Notes that the last answered question was answered on a page. */
+  /** Records that a person answered a question on the page, if it is the latest closed question. */
   noteAnsweredOnPage(entry: Entry, questionId: string): void {
     const answers = this.#histories.get(entry.key)?.answers
     const answer = answers?.at(-1)
@@ -116,7 +117,7 @@ export class Journal<Entry extends JournalEntry> {
   }
 
   add(entry: Entry): void {
-    // The host may reuse the id of a dropped task.
+    // A host may use the id of a forgotten task again.
     const earlier = this.#tasks.get(entry.key)
     if (earlier !== undefined) this.#forget(earlier)
     this.#tasks.add(entry.key, entry)
@@ -127,7 +128,7 @@ export class Journal<Entry extends JournalEntry> {
     this.#ended.trim()
   }
 
-  /** Updates the row of a task, and possibly adds an event. */
+  /** Updates the row of a task. Adds an event, a mark and a closed question if `happening` has them. */
   update(entry: Entry, happening?: Happening): void {
     if (this.#tasks.get(entry.key) !== entry) return
     if (happening !== undefined) this.#note(entry, happening)

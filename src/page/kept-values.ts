@@ -1,6 +1,6 @@
 /**
- * The values of ended tasks, as copies of known size. Keeping the original would also keep alive the data that it shares, and the whole text from which
- * it is a slice.
+ * Copies of the values of ended tasks, whose size in memory is known. Keeping an original value would also keep all data that the value shares with
+ * others, and each whole text that the value has a slice of.
  */
 import { jsonPieces, PIECE_WORK } from '../json/json-pieces.js'
 import { fittingText, heldBytes } from './texts.js'
@@ -14,10 +14,10 @@ export interface KeptValue {
   readonly isCut: boolean
 }
 
-/** The maximum number of fields without a JSON form, such as functions, that are skipped. */
+/** How much work may be spent on parts without text, such as fields with functions, in addition to one unit per character. */
 const SPARE_WORK = 64 * 1024
 
-/** The bytes that one task may still use. */
+/** The bytes of memory that the values of one task may still use. */
 export class Allowance {
   #left: number
   readonly #most: number
@@ -31,7 +31,10 @@ export class Allowance {
     return this.#most - this.#left
   }
 
-  /** Keeps a value in its displayed form, cut to the bytes that are left. */
+  /**
+   * Keeps a value in the form in which the page shows it, cut to the bytes that are left.
+   * @param most the maximum size of this value, in bytes
+   */
   keep(value: unknown, most = Infinity): KeptValue {
     return this.#keep(shownValue(value), most)
   }
@@ -63,6 +66,6 @@ export const shownKept = ({ type, text, isCut }: KeptValue): ShownValue => ({
   isLost: isCut,
 })
 
-/** Parses the JSON of a value; undefined if it was cut. */
+/** Parses the JSON of a value. Returns undefined for a value that was cut, and for a text. */
 export const parsedKept = ({ type, text, isCut }: KeptValue): unknown =>
   isCut || type === 'text' ? undefined : (JSON.parse(text) as unknown)

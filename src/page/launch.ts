@@ -1,4 +1,4 @@
-/** Launches a task at a person's request, and lists the subagents that can be launched. */
+/** Launches a task when a person asks for it, and lists the subagents that a person can launch. */
 import type { z } from 'zod'
 import { defined } from '../defined.js'
 import { withoutContextSchema } from '../engine/context-schema.js'
@@ -20,11 +20,12 @@ import type { Sources } from './sources.js'
 import type { PageSubagent, PageSubagents } from './wire.js'
 
 /**
- * The maximum number of listed subagents, the maximum size of all their schemas in bytes of JSON, and the maximum length of a description in characters.
+ * The maximum number of listed subagents, the maximum size of all their schemas in bytes of JSON, and the maximum lengths of a description and of the
+ * list of names in an error, in characters.
  */
 const LISTED = { subagents: 500, schemaBytes: 1024 * 1024, descriptionChars: 2000, namesChars: 1000 } as const
 
-/** The options of a launch that the form offers. */
+/** The options that the launch form offers. */
 const optionsSchema = lazily(() =>
   taskSchema().pick({
     behaviour_prompts: true,
@@ -44,7 +45,7 @@ const launchSchema = lazily(() =>
   }),
 )
 
-/** What the host offers for launching; undefined if it offers nothing. */
+/** Returns the subagents that the host offers to a person; undefined if there are none. */
 export function offerOf({ manager }: Pick<Sources, 'manager'>): SubagentOffer | undefined {
   const offer = manager?.reads.use(subagentOffer).offer
   return offer === undefined || offer.list().size === 0 ? undefined : offer
@@ -87,7 +88,9 @@ function titled(schema: Readonly<Record<string, unknown>>): Readonly<Record<stri
 
 /**
  * Launches a task of a subagent.
- * @throws InvalidInputError for an unknown subagent or a wrong field; TaskLimitError; StoreError if the launch cannot be stored
+ * @throws InvalidInputError if the subagent is unknown or a field is wrong
+ * @throws TaskLimitError if the host has too many tasks
+ * @throws StoreError if the launch cannot be stored
  */
 export async function launchForPage(sources: Sources, name: string, body: unknown): Promise<Again> {
   const { manager } = sources

@@ -1,9 +1,9 @@
-/** What is needed to launch a task again, besides its record. */
+/** The data that is needed to launch a task again, in addition to the task's record. */
 import type { LaunchedTask } from '../async-tasks/run-plan.js'
 import { defined } from '../defined.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 
-/** The input of a task, without the fields that its record contains. */
+/** The launch input of a task, without the fields that the task's record has. */
 export type FurtherInput = Pick<LaunchTaskInput, 'params' | 'retry' | 'priority' | 'whenFull' | 'graceMs'>
 
 export function furtherOf({ input, params }: LaunchedTask): FurtherInput {

@@ -12,7 +12,7 @@ export interface CountedParts {
   readonly taskManager: TaskManager | undefined
 }
 
-/** By machine id and state path. Ended tasks count while the journal has them. */
+/** Returns the counts by the id of a machine and the path of a state. Ended tasks count while the journal has them. */
 export function machineCounts({ journal, manager, taskManager }: CountedParts): MachineCounts {
   return {
     ...(manager && { asyncTask: taskCounts(journal, 'async'), delivery: countOf(deliveryPaths(manager)) }),
@@ -27,7 +27,7 @@ export function machineCounts({ journal, manager, taskManager }: CountedParts): 
 function taskCounts(journal: Journal<PageEntry>, kind: PageTaskKind): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const [state, count] of journal.counts(kind)) {
-    // The machines have no separate state for this end.
+    // The machines have no state `timed-out`. A task that timed out is in the state `failed`.
     const name = state === 'timed-out' ? 'failed' : state
     if (count > 0) counts[name] = (counts[name] ?? 0) + count
   }
@@ -45,7 +45,7 @@ function countOf(paths: Iterable<string>): Record<string, number> {
   return counts
 }
 
-/** The value of a machine's state: a name, or nested states by the name of their parent. */
+/** The state of a machine: a name, or an object that has the nested state under the name of the parent state. */
 type StateValue = string | { readonly [name: string]: StateValue | undefined }
 
 function pathOf(value: StateValue): string {

@@ -9,6 +9,10 @@ export const isRecord = (value: unknown): boolean =>
 export const fieldsSchema = lazily(() =>
   z.custom<Record<string, unknown>>(isRecord, 'an object').superRefine((fields, context) => {
     if (!Object.hasOwn(fields, '__proto__')) return
-    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'another name: this one cannot be passed on' })
+    context.addIssue({
+      code: 'custom',
+      path: ['__proto__'],
+      message: 'another name, because a field with this name would be lost',
+    })
   }),
 )

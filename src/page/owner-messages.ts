@@ -3,15 +3,15 @@ import type { DeliveryTransition } from '../../machines/records.js'
 import { heldBytes } from './texts.js'
 import type { DeliveryMessage } from './wire.js'
 
-/** The maximum of messages, and of tasks of each. */
+/** The maximum number of messages, and of tasks listed for each message. */
 const MAX_MESSAGES = 50
 const MAX_TASKS = 50
 
-/** The maximum of all messages, and of one, in bytes. */
+/** The maximum size of all messages of an owner, and of one message, in bytes. */
 const MAX_BYTES = 16 * 1024
 const MAX_MESSAGE_BYTES = 4 * 1024
 
-/** The approximate size of a message and of a list entry besides their texts, in bytes. */
+/** The approximate sizes of a message and of an entry in its list of tasks without their texts, in bytes. */
 const MESSAGE_BYTES = 200
 const PLACE_BYTES = 8
 
@@ -25,7 +25,7 @@ interface Message {
 }
 
 export class OwnerMessages {
-  /** Newest last. */
+  /** In the order of their creation. */
   readonly #messages = new Map<string, Message>()
   #bytes = 0
 
@@ -33,7 +33,7 @@ export class OwnerMessages {
     return this.#messages.size
   }
 
-  /** Notes that a message has carried a task or has ended. */
+  /** Records that a message carries the result of a task, or that the message was accepted or released. */
   note(key: string, deliveryId: string, { from, to, at }: DeliveryTransition): void {
     const message = this.#messages.get(deliveryId) ?? this.#add(deliveryId, at)
     const bytes = PLACE_BYTES + heldBytes(key)
@@ -53,7 +53,7 @@ export class OwnerMessages {
     if (from !== 'delivered') message.endedAt = at
   }
 
-  /** Newest first. */
+  /** Returns the messages, newest first. */
   shown(): DeliveryMessage[] {
     return Array.from(this.#messages.values(), ({ bytes: _, tasks, ...message }) => ({
       ...message,

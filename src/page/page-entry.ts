@@ -1,4 +1,4 @@
-/** A task of either kind. */
+/** A task of either kind in the journal. */
 import type { AsyncEntry } from './async-entry.js'
 import type { CommandEntry } from './command-entry.js'
 

@@ -1,4 +1,4 @@
-/** Everything that the page shows, and the changes since a version. */
+/** Everything that the page shows, and what has changed since a version. */
 import { Subject } from 'rxjs'
 import { hasEnded, holdsSlot, isOtherRun, STATUSES } from '../../machines/task-status.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -23,16 +23,16 @@ export interface PageStateOptions {
   readonly now: () => number
 }
 
-/** The maximum that is kept of an ended task, in bytes. */
+/** The maximum size of what the journal keeps of one ended task, in bytes. */
 const MAX_TASK_BYTES = 1024 * 1024
 
 /** The minimum time between two requests for an instance's tools, in ms. */
 const REFRESH_MS = 10_000
 
-/** The states of tasks with an active run. */
+/** The states of tasks that are running. */
 const UNDER_WAY: readonly PageTaskState[] = [...STATUSES.filter(holdsSlot), 'asking', 'wrapping', 'stopping']
 
-/** The changes in pieces, and the version that a reader has after them. */
+/** The changes since a version. The tasks are separate, because they are sent in pieces. */
 export interface Changes {
   readonly tasks: readonly PageEntry[]
   readonly rest: Omit<ChangesEvent, 'now' | 'tasks'>
@@ -119,7 +119,7 @@ export class PageState {
               const { createdAt, endedAt = createdAt } = entry.row()
               this.#noteEnd(entry, createdAt, endedAt)
             }
-            // Their queues are displayed, and are sent as a whole rather than with each task.
+            // The page shows the queues of the instances, which progress does not change. All queues are sent together in the next `roll`.
             if (change !== 'progress') this.#areQueuesChanged = true
             notify()
           },
@@ -137,7 +137,7 @@ export class PageState {
     return this.#versions.last
   }
 
-  /** Requests the tools of the instances again, unless that has just happened. */
+  /** Requests the tools of the instances again, at most every 10 seconds. */
   refresh(): void {
     const now = this.#options.now()
     if (now - this.#refreshedAt < REFRESH_MS) return
@@ -145,20 +145,20 @@ export class PageState {
     this.#instances?.refresh()
   }
 
-  /** Notes that a person has sent a message to a task. */
+  /** Records that a person has sent a message to a task. */
   noteMessage(entry: PageEntry, message: string): void {
     const { now } = this.#options
     this.journal.update(entry, { at: now(), event: 'message', detail: message, mark: 'message' })
     this.changed$.next()
   }
 
-  /** Notes that a person has answered a question of a task. */
+  /** Records that a person has answered a question of a task. */
   noteAnswer(entry: PageEntry, questionId: string): void {
     this.journal.noteAnsweredOnPage(entry, questionId)
     this.changed$.next()
   }
 
-  /** Checks for changes of schedules, monitors and pauses, which are sent as a whole. */
+  /** Lists the pauses, schedules and monitors. If one of them has changed, all of them are sent again. */
   rollHost(): ReadyEvent['host'] {
     const rows = this.#options.manager ? hostRows(this.#options.manager) : []
     if (JSON.stringify(rows) === JSON.stringify(this.#host)) return this.#host
@@ -167,7 +167,7 @@ export class PageState {
     return (this.#host = rows)
   }
 
-  /** Updates everything that depends on the time. */
+  /** Updates what depends on the time. While a page is open, the server calls this each second. */
   roll(): void {
     if (this.#areQueuesChanged) this.#instancesVersion = this.#versions.next()
     this.#areQueuesChanged = false
@@ -179,7 +179,7 @@ export class PageState {
     return this.journal.rowOf(entry)
   }
 
-  /** Returns the data that follows the tasks of a snapshot or the changes since a version. */
+  /** Returns the data of the event `ready`, which ends a snapshot. */
   ready(): ReadyEvent {
     return {
       owners: this.#deliveries?.all() ?? [],

@@ -1,4 +1,4 @@
-/** Handles the requests of the page. Everyone on this machine may read its files; everything else requires the token. */
+/** Handles the requests of the page. Any program on this machine may read the page's files. Every other request needs the token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { unauthorized, type Access, type Refusal } from '../http/access.js'
@@ -6,7 +6,7 @@ import { readBody, sendJson } from '../http/json.js'
 import { cutText } from '../text/cut-text.js'
 import { parseJson } from '../json/parse-json.js'
 import { actionAt } from './actions.js'
-import { refusalOf } from './answers.js'
+import { INTERNAL_ERROR, refusalOf } from './answers.js'
 import type { ConnectionLimits } from './connection-limits.js'
 import { historyPage } from './history.js'
 import { listSubagents } from './launch.js'
@@ -14,7 +14,7 @@ import { detailOf, imagesOf, valuesOf } from './details.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
 import type { createStaticFiles } from './static-files.js'
-import type { Streams } from './streams.js'
+import { MAX_STREAMS, type Streams } from './streams.js'
 import { readPiece, valueBytes } from './values.js'
 import type { PageOutput } from './wire.js'
 
@@ -24,14 +24,14 @@ export interface RouterOptions {
   readonly streams: Streams
   readonly connections: Pick<ConnectionLimits, 'hold'>
   readonly files: ReturnType<typeof createStaticFiles>
-  /** Called with an exception of a request. */
+  /** Called with an unexpected error of a request. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** The maximum size of a body, in bytes, and its maximum nesting depth. */
+/** The maximum size of a request body, in bytes, and the maximum nesting depth of its JSON. */
 const MAX_BODY_BYTES = 1024 * 1024
 const MAX_NESTING = 100
-/** The maximum that one request reads of a value or of a task's output, in bytes. */
+/** The maximum size of one piece of a value, and of one piece of a task's output, in bytes. */
 const PIECE_BYTES = 1024 * 1024
 const OUTPUT_BYTES = 64 * 1024
 
@@ -54,8 +54,9 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
-/** The parts of a task that are addressed by a name, such as `value/goal`, and the query parameter of each. */
+/** The parts of a task whose path has one more segment, such as `value/goal` and `image/0`. */
 const NAMED: ReadonlySet<string | undefined> = new Set(['image', 'value'])
+/** The query parameter of each part of a task. */
 const PARAMETERS: ReadonlyMap<string | undefined, string> = new Map([
   ['output', 'cursor'],
   ['value', 'offset'],
@@ -85,7 +86,13 @@ export function createRouter({ access, sources, streams, connections, files, onF
     const { method = 'GET' } = request
     if (!url.pathname.startsWith('/api/')) {
       if (method === 'GET' || method === 'HEAD') files.serve(url.pathname, request, response)
-      else fail(request, response, { status: 405, error: 'Files can only be read.', code: 'METHOD_NOT_ALLOWED' })
+      else {
+        fail(request, response, {
+          status: 405,
+          error: 'The files of the page can only be read: use GET or HEAD.',
+          code: 'METHOD_NOT_ALLOWED',
+        })
+      }
       return
     }
     if (!access.isAuthorized(request)) {
@@ -128,7 +135,11 @@ export function createRouter({ access, sources, streams, connections, files, onF
       const id = request.headers['last-event-id']
       return streams.open(response, typeof id === 'string' ? id : undefined)
         ? undefined
-        : { status: 429, error: 'There are too many open pages. Close one.', code: 'TOO_MANY_STREAMS' }
+        : {
+            status: 429,
+            error: `${MAX_STREAMS} pages are already open, which is the maximum. Close one of them.`,
+            code: 'TOO_MANY_STREAMS',
+          }
     }
     const entry = kind === 'tasks' ? sources.state.journal.get(key) : undefined
     if (entry === undefined) return notFound(kind === 'tasks' ? 'such task, or it is no longer kept' : 'such address')
@@ -167,7 +178,11 @@ export function createRouter({ access, sources, streams, connections, files, onF
   const readHistory = async (parameters: URLSearchParams, response: ServerResponse): Promise<Failure | undefined> => {
     const twice = [...parameters.keys()].find((name, at, names) => names.indexOf(name) < at)
     if (twice !== undefined) {
-      return { status: 400, error: `${JSON.stringify(cutText(twice, 40))}: expected once.`, code: 'INVALID_INPUT' }
+      return {
+        status: 400,
+        error: `Query parameter ${JSON.stringify(cutText(twice, 40))} occurs more than once.`,
+        code: 'INVALID_INPUT',
+      }
     }
     try {
       sendJson(response, 200, await historyPage(sources, parameters))
@@ -187,7 +202,7 @@ export function createRouter({ access, sources, streams, connections, files, onF
     const chunk = sources.manager?.readOutput(record.id, { cursor, maxBytes: OUTPUT_BYTES })
     const output: PageOutput =
       chunk === undefined
-        ? // The manager has forgotten the task, and its output with it.
+        ? // The manager has removed the task with its output. The record still has the end of the output.
           { text: cursor === 0 ? (record.outputTail ?? '') : '', cursor: Math.max(cursor, 1), dropped: 0, isEnd: true }
         : {
             text: chunk.text,
@@ -208,7 +223,11 @@ export function createRouter({ access, sources, streams, connections, files, onF
     if (action === undefined) return notFound('such action')
     const text = await readBody(request, MAX_BODY_BYTES)
     if (text === undefined) {
-      return { status: 413, error: `A request has at most ${MAX_BODY_BYTES} bytes.`, code: 'TOO_LARGE' }
+      return {
+        status: 413,
+        error: `The body of the request is too large: it may have at most ${MAX_BODY_BYTES} bytes.`,
+        code: 'TOO_LARGE',
+      }
     }
     const parsed = text === '' ? { value: {} } : parseJson(text, MAX_NESTING)
     if (!('value' in parsed)) return { status: 400, error: parsed.message, code: parsed.code }
@@ -225,16 +244,16 @@ export function createRouter({ access, sources, streams, connections, files, onF
 
   return (request: IncomingMessage, response: ServerResponse): void => {
     serve(request, response).catch((error: unknown) => {
-      // The client has disconnected.
+      // The client has disconnected while it was sending the request. That is not an error of the server.
       if (request.destroyed && !request.complete) return
       onFailure(error)
       if (response.headersSent) response.destroy()
-      else sendJson(response, 500, { error: 'Internal error', code: 'INTERNAL' })
+      else sendJson(response, 500, { error: INTERNAL_ERROR, code: 'INTERNAL' })
     })
   }
 }
 
-/** Undefined if the URL cannot be parsed. */
+/** Returns undefined if the URL cannot be parsed. */
 function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
   try {
     return new URL(url, 'http://localhost')
@@ -243,7 +262,7 @@ function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
   }
 }
 
-/** The decoded parts of a path after `/api/`; undefined if it cannot be decoded. */
+/** Returns the decoded segments of a path after `/api/`; undefined if they cannot be decoded. */
 function pathOf({ pathname }: URL): readonly string[] | undefined {
   try {
     return pathname.slice('/api/'.length).split('/').map(decodeURIComponent)
@@ -252,15 +271,18 @@ function pathOf({ pathname }: URL): readonly string[] | undefined {
   }
 }
 
-/** @param known the only allowed parameter, which may occur once */
+/**
+ * Returns a failure if the URL has an unknown or repeated query parameter.
+ * @param known the only allowed parameter, which may occur once
+ */
 function unknownParameter({ searchParams }: URL, known?: string): Failure | undefined {
   const names = [...searchParams.keys()]
   const unknown = names.find((name, index) => name !== known || names.indexOf(name) < index)
   if (unknown === undefined) return undefined
-  const expected = known === undefined ? 'no parameters' : `${known} alone, once`
+  const expected = known === undefined ? 'no parameters' : `only ${known}, once`
   return {
     status: 400,
-    error: `${JSON.stringify(cutText(unknown, 40))}: expected ${expected}.`,
+    error: `Query parameter ${JSON.stringify(cutText(unknown, 40))}: expected ${expected}.`,
     code: 'INVALID_INPUT',
   }
 }
@@ -271,7 +293,7 @@ function numberOf(parameters: URLSearchParams, name: string): number | Failure {
     ? Number(text)
     : {
         status: 400,
-        error: `${name}: got ${JSON.stringify(cutText(text, 40))}, expected an integer >= 0.`,
+        error: `Query parameter ${name}: got ${JSON.stringify(cutText(text, 40))}, expected an integer >= 0.`,
         code: 'INVALID_INPUT',
       }
 }

@@ -10,7 +10,7 @@ import { launchForPage } from './launch.js'
 import { fieldsSchema } from './named-fields.js'
 import type { Sources } from './sources.js'
 
-/** The maximum length of the name that a person gives to a task, in characters. */
+/** The maximum length of a task name that a person enters, in characters. */
 const MAX_GIVEN_NAME = 1000
 
 const pauseSchema = lazily(() => strictObject({ deliveries: z.enum(['hold', 'send']).optional() }))
@@ -26,7 +26,6 @@ const noInstance: Answer = {
   body: { error: 'There is no instance with this id.', code: 'INVALID_INSTANCE' },
 }
 
-/** Submits commands to an instance. */
 export async function submit({ taskManager }: Sources, instanceId: string, body: unknown): Promise<Answer> {
   const { name, commands } = parseInput(submitSchema(), body, 'body')
   if (taskManager?.instances.get(instanceId) === undefined) return noInstance
@@ -41,23 +40,26 @@ export async function submit({ taskManager }: Sources, instanceId: string, body:
   return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
 }
 
-/** Acts on a schedule, a monitor or a pause. @param act returns false if there is none with this id */
+/**
+ * Creates an action on a schedule, a monitor or a pause.
+ * @param act performs the action; returns false if the id is unknown
+ */
 const onHost =
   <Body>(schema: () => z.ZodType<Body>, act: (manager: AsyncTaskManager, id: string, body: Body) => unknown) =>
   async ({ manager, state }: Sources, id: string, given: unknown): Promise<Answer> => {
     const body = parseInput(schema(), given, 'body')
     if (manager === undefined || act(manager, id, body) === false) {
-      return conflict('ENDED', 'There is none with this id, or it has ended.')
+      return conflict('ENDED', 'There is no schedule, monitor or pause with this id, or it has ended.')
     }
     state.rollHost()
     await manager.stored()
     return done()
   }
 
-/** The owner in the id of a pause; undefined for the pause of all owners. */
+/** Returns the owner in the id of a pause; undefined for the pause of all owners. */
 const pausedOwner = (id: string): string | undefined => (id === 'all' ? undefined : id.replace(/^owner:/, ''))
 
-/** The actions, by the first and the last segment of their path. */
+/** The actions by the first and the last segment of their path. */
 export const rowActions: Readonly<Record<string, (sources: Sources, id: string, body: unknown) => Promise<Answer>>> = {
   'instances/submit': submit,
   'subagents/launch': async (sources, name, body) => madeTask(await launchForPage(sources, name, body)),

@@ -1,4 +1,4 @@
-/** Runs a task again. Its input comes from the manager, the journal or the store's history. */
+/** Runs a task again. The input of the task comes from the manager, the journal or the history of the store. */
 import { planAsyncAgain } from './async-again.js'
 import { planCommandAgain } from './command-again.js'
 import type { PageEntry } from './page-entry.js'
@@ -20,13 +20,14 @@ export async function whyNotAgain(sources: Sources, { key }: PageEntry): Promise
     const plan = await planAgain(sources, key)
     return typeof plan === 'string' ? plan : undefined
   } catch (error) {
-    return `The history of its store cannot be read: ${error instanceof Error ? error.message : String(error)}`
+    return `The history of the store cannot be read: ${error instanceof Error ? error.message : String(error)}`
   }
 }
 
 /**
- * Runs a task again.
- * @throws the errors of the launch, such as TaskLimitError, and StoreError. In each case nothing has changed.
+ * Runs a task again. If it throws, nothing has changed.
+ * @throws TaskLimitError if the host has too many tasks
+ * @throws StoreError if the history cannot be read or the new task cannot be stored
  */
 export async function runAgain(sources: Sources, key: string): Promise<Again> {
   const plan = await planAgain(sources, key)

@@ -1,4 +1,4 @@
-/** The sources of the page's tasks: their managers, and the journal for tasks that these have forgotten. */
+/** Where the data of tasks comes from: the managers, and the journal for tasks that the managers have forgotten. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -12,7 +12,7 @@ export interface Sources {
   readonly state: PageState
   readonly manager: AsyncTaskManager | undefined
   readonly taskManager: TaskManager | undefined
-  /** Sends an event to the waiting tasks of the host's owner, or to one task. Absent if no task can wait for events. */
+  /** Sends an event to all waiting tasks of the host's owner, or to one task. Absent if the page has no async tasks. */
   readonly emit?: SendEvent | undefined
   /** The address of the REST interface. */
   readonly restUrl: string | undefined

@@ -1,4 +1,4 @@
-/** Serves the files that the build has written. */
+/** Serves the files of the page, which `npm run build` writes. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -30,11 +30,11 @@ export function pageFolder(): string {
   return join(dirname(createRequire(import.meta.url).resolve('agent-tasks/package.json')), 'dist', 'page')
 }
 
-/** Serves the files of a folder. They are read on the first request. */
+/** Serves the files of a folder. The first request reads them into memory. */
 export function createStaticFiles(folder: string) {
   let files: ReadonlyMap<string, StaticFile> | undefined
   return {
-    /** Answers a GET or HEAD. */
+    /** Answers a GET or HEAD request. */
     serve: (path: string, request: IncomingMessage, response: ServerResponse): void => {
       files ??= readFiles(folder)
       const file = files?.get(path === '/' ? '/index.html' : path)
@@ -66,7 +66,7 @@ function send(file: StaticFile, { headers, method }: IncomingMessage, response: 
   response.end(method === 'HEAD' ? undefined : body)
 }
 
-/** Undefined if there are no files. */
+/** Returns undefined if the folder cannot be read. */
 function readFiles(folder: string): ReadonlyMap<string, StaticFile> | undefined {
   try {
     const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -84,11 +84,11 @@ function readFiles(folder: string): ReadonlyMap<string, StaticFile> | undefined 
 function readFile(file: string): StaticFile {
   const plain = readFileSync(file)
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
-  // The names of built files have a hash of their content.
+  // Vite adds a hash of the content to the names of its files, so a file with a hash never changes.
   const isHashed = /-[\w-]{8,}\.\w+$/.test(file) && extname(file) !== '.html'
   return {
     type: TYPES[extname(file)] ?? 'application/octet-stream',
-    // A weak tag, because it is the same for the plain and the compressed file.
+    // The ETag is weak (`W/`), because it is the same for the plain and the compressed file.
     etag: `W/"${hash}"`,
     cacheControl: isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
     plain,

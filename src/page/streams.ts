@@ -1,7 +1,10 @@
 /**
- * The event streams. A stream has no queue: when its reader has received what was written, the stream sends what has changed since, in its current
- * state. A reader may resume with the id of an event, and receives the changes or a whole snapshot (promise G4). An event is sent in pieces, each after the
- * reader has received the previous one. This distinguishes a slow reader from one that reads nothing for a while.
+ * The event streams of open pages.
+ * A stream has no queue of changes. When its reader has received everything that was written, the stream sends the current state of whatever has changed
+ * since. A reader that reconnects with the id of its last event receives the changes since that event, or a new snapshot (promise G4 in
+ * docs/guarantees.md).
+ * An event is written in pieces of 64 KiB, and each piece waits until the reader has received the previous piece. A slow reader therefore shows regular
+ * progress, and only a reader that has stopped reading is disconnected.
  */
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
@@ -11,28 +14,28 @@ import type { PageEntry } from './page-entry.js'
 import type { PageState } from './page-state.js'
 import type { ChangesEvent, Hello, PageTask } from './wire.js'
 
-/** The time in which changes are collected, in ms. */
+/** How long changes are collected before they are sent, in ms. */
 const BATCH_MS = 50
 const HEARTBEAT_MS = 1000
-/** The maximum that is written at once, in bytes. */
+/** The maximum size of one write, in bytes. */
 const WRITE_BYTES = 64 * 1024
-const MAX_STREAMS = 32
-/** The maximum of tasks in one event. */
+export const MAX_STREAMS = 32
+/** The maximum number of tasks in one event. */
 const PIECE = 500
 
 export interface StreamsOptions {
   readonly state: PageState
   readonly clock: Clock
   readonly hello: () => Omit<Hello, 'now' | 'resumed'>
-  /** Called with an exception of a stream, which ends it. */
+  /** Called with an error of a stream. The stream is then closed. */
   readonly onFailure: (error: unknown) => void
 }
 
 interface Stream {
   readonly response: ServerResponse
-  /** The rest of the current write. */
+  /** Bytes of events that were not written yet. */
   readonly unwritten: Buffer[]
-  /** The tasks of the snapshot that were not sent yet, and the position in them. */
+  /** The tasks that are being sent in pieces, and the position of the next piece. */
   pieces: { readonly tasks: readonly PageEntry[]; next: number; readonly isSnapshot: boolean } | undefined
   version: number
   isBlocked: boolean
@@ -41,17 +44,17 @@ interface Stream {
 
 export class Streams {
   readonly #options: StreamsOptions
-  /** Ids of another server process are not valid here. */
+  /** Part of each event id, so that ids from an earlier server process are recognised and not used. */
   readonly #run = randomBytes(6).toString('hex')
   readonly #open = new Set<Stream>()
-  /** The latest written changes. Most readers have the same version. */
+  /** The last event with changes. It is reused, because most readers are at the same version. */
   #latest: { readonly from: number; readonly to: number; readonly event: Buffer } | undefined
   #batch: unknown
   #heartbeat: unknown
 
   constructor(options: StreamsOptions) {
     this.#options = options
-    // The state completes it on close.
+    // `PageState.stop` completes `changed$`, so there is nothing to unsubscribe.
     options.state.changed$.subscribe(() => this.#notify())
   }
 
@@ -61,13 +64,13 @@ export class Streams {
 
   /**
    * Opens a stream.
-   * @returns false if too many streams are open, or the response has no socket yet; nothing was written then
+   * @returns false if too many streams are open or the response has no socket yet. In both cases nothing was written.
    */
   open(response: ServerResponse, lastEventId: string | undefined): boolean {
-    // A pipelined response has no socket yet, and would not report when the connection closes.
+    // The response to a pipelined request has no socket yet, so it would not report the end of the connection.
     if (this.#open.size >= MAX_STREAMS || response.socket === null) return false
     const { state, clock } = this.#options
-    // Exceptions must occur before the head is written.
+    // This and the next lines come before `writeHead`, because their exceptions must still become error responses.
     state.refresh()
     const known = this.#versionOf(lastEventId)
     const missed = known === undefined ? undefined : state.since(known)
@@ -82,7 +85,7 @@ export class Streams {
       response,
       unwritten,
       pieces: { tasks, next: 0, isSnapshot: missed === undefined },
-      // Changes during the snapshot follow after its pieces.
+      // Changes that happen while the snapshot is sent are sent after the snapshot.
       version: state.version,
       isBlocked: false,
       blockedAt: 0,
@@ -92,7 +95,7 @@ export class Streams {
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
     })
-    // The stream may be silent while nothing changes. Dead connections are closed below.
+    // Turns off the socket's time limit, because a stream is silent while nothing changes. The heartbeat closes dead connections.
     response.socket.setTimeout(0)
     this.#open.add(stream)
     response.on('drain', () => {
@@ -105,7 +108,7 @@ export class Streams {
     return true
   }
 
-  /** Schedules a send after a change, together with other changes of the next moment. */
+  /** Sends the changes of the next 50 ms together. */
   #notify(): void {
     if (this.#open.size === 0 || this.#batch !== undefined) return
     const { clock } = this.#options
@@ -143,7 +146,7 @@ export class Streams {
       this.#heartbeat = undefined
       state.roll()
       for (const stream of [...this.#open]) {
-        // No part of an event is unwritten at this point.
+        // The previous event was written as a whole, so the heartbeat does not split it.
         if (!stream.isBlocked) this.#write(stream, BEAT)
         else if (clock.now() - stream.blockedAt > MAX_SILENCE_MS) stream.response.destroy()
       }
@@ -153,7 +156,7 @@ export class Streams {
     unrefTimer(this.#heartbeat)
   }
 
-  /** Writes the changes until the reader has everything or must read first. */
+  /** Writes until the reader has all changes, or until the socket's buffer is full. */
   #pump(stream: Stream): void {
     try {
       while (!stream.isBlocked && this.#open.has(stream)) {
@@ -165,7 +168,7 @@ export class Streams {
         else if (!this.#nextChanges(stream)) return
       }
     } catch (error) {
-      // Called by timers and sockets, so an exception would be uncaught.
+      // Timers and sockets call this method, so nobody else would catch the exception.
       stream.response.destroy()
       this.#leave(stream)
       this.#options.onFailure(error)
@@ -183,11 +186,11 @@ export class Streams {
     }
     if (pieces.next < pieces.tasks.length) return
     stream.pieces = undefined
-    // A reader that is disconnected before this starts over, because no earlier event has an id.
+    // `ready` is the first event with an id. A reader that loses the connection earlier therefore requests everything again.
     stream.unwritten.push(eventBytes('ready', state.ready(), this.#idOf(stream.version)))
   }
 
-  /** @returns false if the reader has everything */
+  /** @returns false if there are no changes */
   #nextChanges(stream: Stream): boolean {
     const { state, clock } = this.#options
     const to = state.version
@@ -202,7 +205,7 @@ export class Streams {
         return true
       }
       if (changes.tasks.length > PIECE) {
-        // In pieces, like a resumed stream.
+        // Too many tasks for one event, so they are sent in pieces.
         stream.pieces = { tasks: changes.tasks, next: 0, isSnapshot: false }
         stream.version = to
         const { removed } = changes.rest
@@ -235,14 +238,14 @@ export class Streams {
   }
 }
 
-/** The rows of tasks that still exist. The removal of others follows. */
+/** Returns the rows of the tasks that the journal still has. A later event reports the removed tasks. */
 function rowsOf(state: PageState, entries: readonly PageEntry[]): PageTask[] {
   return entries.filter((entry) => state.journal.get(entry.key) === entry).map((entry) => state.rowOf(entry))
 }
 
 const BEAT = Buffer.from(': beat\n\n')
 
-/** `JSON.stringify` writes no line breaks, so one `data` line is enough. */
+/** Formats an event. `JSON.stringify` writes no line breaks, so one `data` line is enough. */
 function eventBytes(type: string, data: unknown, id?: string): Buffer {
   return Buffer.from(`${id === undefined ? '' : `id: ${id}\n`}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
 }

@@ -1,4 +1,4 @@
-/** The actions on a task. Each calls the method of the manager, which checks the request. */
+/** The actions that a person can take on one task. Each action calls a method of the task's manager, which checks whether the action is possible. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
@@ -10,11 +10,11 @@ import { runAgain } from './run-again.js'
 import type { Sources } from './sources.js'
 import type { CancelRequest, MessageRequest } from './wire.js'
 
-/** The maximum length of a cancellation's reason, in characters. */
+/** The maximum length of the reason for a cancellation, in characters. */
 export const MAX_REASON = 1000
 
 const cancelSchema = lazily(() => strictObject({ reason: z.string().max(MAX_REASON).optional() }))
-// The manager checks the answer itself.
+// Only the shape of the answer is checked here. The manager checks the answer against the question.
 const answerSchema = lazily(() =>
   strictObject({
     questionId: z.string(),
@@ -28,10 +28,10 @@ const contentSchema = lazily(() => z.looseObject({ content: fieldsSchema().optio
 const messageSchema = lazily(() => strictObject({ message: z.string().min(1) }))
 
 const CANCEL_NOT_STORED = notStored(
-  'The task was cancelled, but this could not be stored yet. If the host ends before it is, the task may run again.',
+  'The task was cancelled, but the store could not save this yet. If the host ends before the store has saved it, the task may run again.',
 )
 const ANSWER_NOT_STORED = notStored(
-  'The question was answered, but this could not be stored yet. If the host ends before it is, the question may be asked again.',
+  'The question was answered, but the store could not save this yet. If the host ends before the store has saved it, the question may be asked again.',
 )
 
 export type TaskAction = (sources: Sources, entry: PageEntry, body: unknown) => Answer | Promise<Answer>
@@ -72,7 +72,7 @@ export const taskActions: Readonly<Record<string, TaskAction>> = {
     if (isAnswered !== true) {
       return conflict(
         'QUESTION_CLOSED',
-        'This question is not open: it was answered, or its task has gone on without it.',
+        'This question is no longer open. It was already answered, or the task continued without an answer.',
       )
     }
     sources.state.noteAnswer(entry, questionId)

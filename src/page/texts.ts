@@ -1,10 +1,10 @@
-/** Texts that are kept, and their size in memory. */
+/** Cuts and copies texts, and measures their size in memory. */
 import { cutText } from '../text/cut-text.js'
 
-/** The maximum length of a text in a row, in UTF-16 units. */
+/** The maximum length of a text in a row of the page, in UTF-16 units. */
 const ROW_CHARS = 200
 
-/** Copies a text. V8 keeps a whole text in memory while a slice of it exists. */
+/** Copies a text. Without the copy, V8 would keep the whole original in memory while a slice of it is in use. */
 export function ownText(text: string): string {
   const encoding = isNarrow(text) ? 'latin1' : 'utf16le'
   return Buffer.from(text, encoding).toString(encoding)
@@ -13,13 +13,13 @@ export function ownText(text: string): string {
 /** Copies the beginning of a text. */
 export const beginningOf = (text: string, maxChars: number): string => ownText(cutText(text, maxChars))
 
-/** Copies as much of a text as a row may contain. */
+/** Copies as much of a text as a row of the page may contain. */
 export const rowText = (text: string): string => beginningOf(text, ROW_CHARS)
 
-/** The same length without a copy, for a text that is only sent. */
+/** Cuts a text to the same length as `rowText`, without a copy, for a text that is sent and not kept. */
 export const sentText = (text: string): string => cutText(text, ROW_CHARS)
 
-/** Copies as much of a text as fits into this many bytes of memory. */
+/** Copies as much of a text as fits into `maxBytes` of memory. */
 export function fittingText(text: string, maxBytes: number): string {
   const narrow = cutText(text, maxBytes)
   return ownText(isNarrow(narrow) ? narrow : cutText(text, Math.floor(maxBytes / 2)))
@@ -29,5 +29,5 @@ export function fittingText(text: string, maxBytes: number): string {
 export const heldBytes = (text: string | undefined): number =>
   text === undefined ? 0 : isNarrow(text) ? text.length : 2 * text.length
 
-/** V8 stores a text with one byte per character if all characters allow it. */
+/** Whether V8 stores the text with one byte per character, as it does when all characters are Latin-1. */
 const isNarrow = (text: string): boolean => !/[^\0-\xff]/.test(text)

@@ -1,6 +1,6 @@
 /**
- * Reads or creates the file with a page's token, so that a link stays valid when the page restarts. The token is a secret: only its owner may be able
- * to read the file, and symbolic links are not followed.
+ * Reads or creates the file that holds the page's token, so that a link to the page stays valid when the page restarts. The token is a secret. Therefore
+ * a symbolic link is refused, and so is a file that other users can read.
  */
 import { randomBytes } from 'node:crypto'
 import { InvalidInputError } from '../errors.js'
@@ -10,7 +10,7 @@ import { readPrivate, writePrivate } from '../private-file.js'
 const MIN_TOKEN = 16
 const TOKEN = new RegExp(`^[\\w.~+/=-]{${MIN_TOKEN},}$`)
 
-/** The format of a token, for errors. */
+/** The description of a token in error messages. */
 export const TOKEN_WORDS = `at least ${MIN_TOKEN} of the characters A-Z a-z 0-9 - . _ ~ + / =`
 
 /** The maximum size of the file, in bytes. */
@@ -21,9 +21,10 @@ export const isToken = (text: string): boolean => TOKEN.test(text)
 export const randomToken = (): string => randomBytes(24).toString('base64url')
 
 /**
- * Reads the token of a file. If the file does not exist, creates it with a random token, readable by its owner only.
+ * Returns the token in a file. If the file does not exist, creates it with a random token, so that only its owner can read it.
  * @param field the name of the setting, for errors
- * @throws InvalidInputError for a file that others can read, that is not a regular file, or that has no token; errors of the file system
+ * @throws InvalidInputError if other users can read the file, if it is not a regular file, or if its text is not a token
+ * @throws Error from the file system, if the file cannot be created
  */
 export function tokenOfFile(file: string, field: string): string {
   return readToken(file, field) ?? writeToken(file, field)
@@ -45,7 +46,7 @@ function writeToken(file: string, field: string): string {
     return token
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    // Another process was first, or the name is a dangling symbolic link, which is refused.
+    // Another process has created the file in the meantime, so its token is used. If there is still no file to read, the error is the right answer.
     const other = readToken(file, field)
     if (other === undefined) throw error
     return other

@@ -1,4 +1,4 @@
-/** The link from a task to its trace, made from a template such as `https://jaeger.example/trace/{trace_id}`. */
+/** Creates the link from a task to its trace from a template such as `https://jaeger.example/trace/{trace_id}`. */
 import { InvalidInputError } from '../errors.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 
@@ -9,10 +9,13 @@ const EXPECTED = `an http or https URL with ${TRACE_ID} after its host, such as 
 /** The maximum length of a template, in characters. */
 const MAX_CHARS = 2000
 
-/** `traceparent`: version, trace id, span id and flags. The lowest bit of the flags is set for a sampled trace. */
+/** The format of `traceparent`: version, trace id, span id and flags. The lowest bit of the flags is set if the trace is sampled. */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f][13579bdf](?:-|$)/
 
-/** @param field the name of the setting, for errors @throws InvalidInputError */
+/**
+ * @param field the name of the setting, for errors
+ * @throws InvalidInputError if the template is not an http or https URL with `{trace_id}` after its host
+ */
 export function checkTraceUrl(template: string, field: string): void {
   const [one, other] = ['0', 'f'].map((digit) => urlOf(filled(template, digit.repeat(32), digit.repeat(16))))
   const isValid =
@@ -20,14 +23,14 @@ export function checkTraceUrl(template: string, field: string): void {
     template.includes(TRACE_ID) &&
     one !== undefined &&
     ['http:', 'https:'].includes(one.protocol) &&
-    // The ids of a trace must not be able to change the host.
+    // Two different ids must give the same origin. Otherwise an id could choose the host.
     one.origin === other?.origin &&
     one.username === '' &&
     one.password === ''
   if (!isValid) throw new InvalidInputError(field, template, EXPECTED)
 }
 
-/** Undefined for a task without a sampled trace. */
+/** Returns undefined for a task without a sampled trace. */
 export function traceUrlOf(template: string | undefined, trace: TraceContext | undefined): string | undefined {
   const [, traceId, spanId] = TRACEPARENT.exec(trace?.traceparent ?? '') ?? []
   if (template === undefined || traceId === undefined || spanId === undefined) return undefined

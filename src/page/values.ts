@@ -1,31 +1,31 @@
-/** The values of tasks as texts: the beginning at once, and the rest in pieces. */
+/** Reads the values of tasks as text: the beginning for the task's details, and the rest in pieces. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { jsonPieces, keysOf, PIECE_WORK } from '../json/json-pieces.js'
 import { cutText, partsOf } from '../text/cut-text.js'
 import type { CutValue, ValuePiece } from './wire.js'
 
-/** How much of a value is written before the event loop gets a turn, in UTF-16 units. */
+/** How much of a value is converted before the event loop may do other work, in UTF-16 units. */
 const TURN_WORK = 1024 * 1024
 
-/** How much more of a value is read than sent, as a factor, to determine its length. */
+/** The server reads up to four times as much of a value as it sends, to find out how long the value is. */
 const LOOK_AHEAD = 4
 
-/** How far a value is read in pieces, in bytes, because each piece is read from the beginning. */
+/** How far into a value its pieces reach, in bytes. The limit is needed because each request reads the value from its beginning. */
 const MAX_READ = 8 * 1024 * 1024
 
-/** The maximum length of text that is measured at once. */
+/** The maximum length of text that is measured at once, in UTF-16 units. */
 const SLICE = 64 * 1024
 
-/** A displayed value: plain data, or what is kept of it. */
+/** A value to show: plain data, or the copy of a value that the journal keeps. */
 export interface ShownValue {
   readonly type: 'json' | 'text'
   readonly pieces: () => Iterable<string>
-  /** Whether it is the beginning of a value that is no longer kept. */
+  /** Whether `pieces` returns only the beginning of the value, because the rest was not kept. */
   readonly isLost: boolean
 }
 
 export function shownValue(value: unknown): ShownValue {
-  // An output with a single text is shown as that text.
+  // An output whose only field is `final_message` is shown as that text.
   const text = typeof value === 'string' ? value : onlyMessage(value)
   if (text !== undefined) return { type: 'text', pieces: () => partsOf(text, SLICE), isLost: false }
   return { type: 'json', pieces: () => jsonPieces(value), isLost: false }
@@ -39,12 +39,12 @@ function onlyMessage(value: unknown): string | undefined {
 
 interface Part {
   readonly bytes: Buffer
-  /** The number of bytes read, including those before the part and some after it. */
+  /** The number of bytes that were read, including those before and after the part. */
   readonly read: number
   readonly hasMore: boolean
 }
 
-/** Reads a part of a value piece by piece. Skips the text before the part, and measures the text after it up to `maxWork`. */
+/** Reads `maxBytes` of a value from `offset` on. Text before and after this part is measured and not kept. Reading stops after `maxWork`. */
 async function readPart({ pieces }: ShownValue, offset: number, maxBytes: number, maxWork: number): Promise<Part> {
   const parts: Buffer[] = []
   let [read, taken, work, sinceTurn] = [0, 0, 0, 0]
@@ -74,7 +74,7 @@ export async function readBeginning(value: ShownValue, maxBytes: number): Promis
   return { type: value.type, text, bytes: read, isCut, ...(hasMore && { hasMore }) }
 }
 
-/** Reads a piece of a value from a byte offset. Inside a character, it starts with the next one. */
+/** Reads a piece of a value from a byte offset. If the offset is inside a character, the piece starts with the next character. */
 export async function readPiece(value: ShownValue, from: number, maxBytes: number): Promise<ValuePiece> {
   const { bytes, read, hasMore } = await readPart(value, from, maxBytes, Math.min(from + 2 * maxBytes, MAX_READ))
   const { text, skipped } = wholeCharacters(bytes)
@@ -83,7 +83,7 @@ export async function readPiece(value: ShownValue, from: number, maxBytes: numbe
   return { text, offset, bytes: read, isEnd, ...(hasMore && { hasMore }) }
 }
 
-/** Decodes bytes without incomplete characters. Returns the number of skipped bytes at the beginning. */
+/** Decodes bytes, without incomplete characters at both ends. Also returns the number of bytes skipped at the beginning. */
 function wholeCharacters(bytes: Buffer): { readonly text: string; readonly skipped: number } {
   let from = 0
   while (from < bytes.length && isContinuation(bytes[from])) from += 1
@@ -99,7 +99,7 @@ const isContinuation = (byte: number | undefined): boolean => byte !== undefined
 /** The number of bytes of a character that begins with this byte. */
 const lengthOf = (byte: number): number => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4)
 
-/** The whole text as bytes, for a response that is written while it is read. */
+/** Generates the whole text as bytes, so that the response can be written while the value is read. */
 export async function* valueBytes({ pieces }: ShownValue): AsyncGenerator<Buffer, void> {
   let [text, sinceTurn] = ['', 0]
   for (const piece of pieces()) {
@@ -116,7 +116,7 @@ export async function* valueBytes({ pieces }: ShownValue): AsyncGenerator<Buffer
   if (text !== '') yield Buffer.from(text)
 }
 
-/** Whether creating the JSON of a value takes more work than this. */
+/** Whether the conversion of a value to JSON takes more work than `maxWork`. One character is one unit of work. */
 export function isLongJson(value: unknown, maxWork: number): boolean {
   let work = 0
   for (const piece of jsonPieces(value)) {

@@ -1,11 +1,12 @@
 /**
- * A collection that knows its changes since each version, so that readers need no queue. A reader that was away or is slow receives the current state
- * of the changed items (promise G4). Old removals are forgotten, and readers with an older version start over.
+ * A collection that can list its changes since each version, so that the server needs no queue for a reader. A reader that was away or is slow receives
+ * the current state of the changed items (promise G4 in docs/guarantees.md). The collection forgets old removals. A reader with an older version has to
+ * read all items again.
  */
 
 import { heldBytes } from './texts.js'
 
-/** Numbers the changes of several collections. */
+/** Numbers the changes of several collections in one sequence. */
 export class Versions {
   #last = 0
 
@@ -29,7 +30,9 @@ interface Change {
   readonly id: string
 }
 
-/** How many removals are remembered, and the size of their ids in bytes. Up to twice as much is kept temporarily. */
+/**
+ * The maximum number of remembered removals, and the maximum size of their ids in bytes. The oldest removals are forgotten when there are twice as many.
+ */
 const MAX_REMOVALS = 20_000
 const MAX_REMOVAL_BYTES = 4 * 1024 * 1024
 
@@ -39,10 +42,10 @@ export class Versioned<Item> {
   readonly #items = new Map<string, { readonly item: Item; version: number }>()
   /** The version of each remembered removal, earliest first. */
   readonly #removals = new Map<string, number>()
-  /** In the order of their versions. Entries that a later change of the same item has replaced are removed from time to time. */
+  /** The changes in the order of their versions. `#compact` removes a change when a later change of the same item has replaced it. */
   #changes: Change[] = []
   #removalBytes = 0
-  /** Removals up to this version may be forgotten. */
+  /** Removals up to this version may be missing. */
   #forgottenUpTo = 0
 
   constructor(versions: Versions, maxRemovals = MAX_REMOVALS) {
@@ -63,7 +66,7 @@ export class Versioned<Item> {
     for (const { item } of this.#items.values()) yield item
   }
 
-  /** The number of the last change of an item. */
+  /** Returns the version of the last change of an item. */
   versionOf(id: string): number {
     return this.#items.get(id)?.version ?? 0
   }
@@ -83,14 +86,14 @@ export class Versioned<Item> {
     if (!this.#items.delete(id)) return
     this.#removals.set(id, this.#note(id))
     this.#removalBytes += heldBytes(id)
-    // Not at each removal, because finding the first entry of a map is slow after many deletions.
+    // Removals are forgotten many at a time, because finding the first entry of a Map is slow after many deletions.
     if (this.#removals.size > 2 * this.#maxRemovals || this.#removalBytes > 2 * MAX_REMOVAL_BYTES) {
       this.#forgetRemovals()
       this.#compact()
     }
   }
 
-  /** Returns the changes since a version; undefined if they are no longer known. */
+  /** Returns the changes since a version; undefined if some of them are forgotten. */
   since(version: number): Difference<Item> | undefined {
     if (version < this.#forgottenUpTo) return undefined
     const changed: Item[] = []
@@ -125,7 +128,7 @@ export class Versioned<Item> {
     const last = this.#changes.length - 1
     this.#changes = this.#changes.filter(
       ({ version, id }, index) =>
-        // The item does not have the last change yet.
+        // The last change is always kept, because its item receives the version only after `#note`.
         index === last || (this.#items.get(id)?.version ?? this.#removals.get(id)) === version,
     )
   }

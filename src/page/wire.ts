@@ -1,10 +1,12 @@
 /**
- * The protocol between the page and its server. Every text of a task is limited here; a separate request reads the whole text.
+ * The protocol between the page in the browser and its server. Texts of tasks are sent up to a maximum length. Separate requests read whole values.
  *
- * `GET /api/events` is a stream of Server-Sent Events: `hello`, `tasks` (pieces of the snapshot), `ready`, and then `changes`. The id of an event is
- * `<run of the server>-<sequence number>`; a request with `Last-Event-ID` gets the changes since, or a new snapshot if they are no longer known. Only
- * `ready` and the `changes` after it have an id. A reader that is too slow gets `hello` again on the same stream, followed by a new snapshot. A comment
- * is sent each second.
+ * `GET /api/events` is a stream of Server-Sent Events. Its events are `hello`, `tasks` (pieces of the snapshot), `ready`, and then `changes`. A comment
+ * each second shows that the connection is alive.
+ *
+ * Only `ready` and the `changes` after it have an id: `<random id of the server process>-<sequence number>`. A page that reconnects sends the last id as
+ * `Last-Event-ID` and gets the changes since then. If the server no longer knows those changes, it sends a new snapshot. A reader that is too slow gets
+ * `hello` again on the same stream, followed by a new snapshot.
  */
 import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import type {
@@ -17,33 +19,33 @@ import type {
   SpentTotals,
 } from '../../machines/records.js'
 
-/** The two systems: async tasks of an agent host, and command tasks of instances. */
+/** The two kinds of task: async tasks of an agent host, and command tasks of instances. */
 export type PageTaskKind = 'async' | 'command'
 
 export type PageTaskState = AsyncTaskStatus | 'asking' | 'wrapping' | 'stopping' | 'timed-out'
 
-/** A moment on the timeline of a task. */
+/** A moment that the timeline marks on the bar of a task. */
 export interface TaskMark {
   readonly at: number
   readonly kind: 'question' | 'answer' | 'message' | 'attempt' | 'leased' | 'delivered' | 'owed'
 }
 
-/** A command of a command task on the timeline. */
+/** A command on the timeline, drawn in the bar of its command task. */
 export interface CommandBar {
   readonly tool: string
-  /** `cancelled`: it was running when the task was cancelled; `skipped`: it never ran. */
+  /** `cancelled`: the command was running when its task was cancelled. `skipped`: the command never ran. */
   readonly state: 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped'
   readonly startedAt?: number
   readonly endedAt?: number
 }
 
-/** A row of the timeline and of the table. Times are in ms since the epoch, by the server's clock. */
+/** A task as a row of the timeline and of the table. Times are in ms since the epoch, by the server's clock. */
 export interface PageTask {
-  /** `async:<id>` or `command:<id>`. It is unique on the page, and part of the task's address. */
+  /** `async:<id>` or `command:<id>`. The key is unique on the page and part of the address of the task. */
   readonly key: string
   readonly kind: PageTaskKind
   readonly id: string
-  /** The goal, or the first command; at most 200 characters. */
+  /** The goal or command line of an async task, or the name of a command task; at most 200 characters. */
   readonly title: string
   /** The owner of an async task, or the instance of a command task. */
   readonly group: string
@@ -51,11 +53,11 @@ export interface PageTask {
   readonly subagent?: string
   readonly state: PageTaskState
   readonly createdAt: number
-  /** Absent while it is queued for its first run. */
+  /** Absent until the task has started for the first time. */
   readonly startedAt?: number
   readonly endedAt?: number
   readonly parentKey?: string
-  /** Present from the second run on. */
+  /** The number of the run, from the second run on. */
   readonly attempt?: number
   readonly progress?: TaskProgress
   readonly delivery?: DeliveryStatus
@@ -64,11 +66,11 @@ export interface PageTask {
   /** The first 20 commands of a command task. */
   readonly commands?: readonly CommandBar[]
   readonly commandCount?: number
-  /** The last 20. */
+  /** The last 20 marks. */
   readonly marks?: readonly TaskMark[]
   /** At most 200 characters. */
   readonly error?: string
-  /** The sequence number of its last change. */
+  /** The sequence number of the last change of this row. */
   readonly seq: number
 }
 
@@ -81,55 +83,58 @@ export interface PastTaskRow extends Pick<
   readonly result?: string
   /** At most 2000 characters. */
   readonly error?: string
-  /** Whether its subagent or instance exists. */
+  /** Whether the subagent or the instance of the task still exists. */
   readonly canRunAgain: boolean
 }
 
-/** `GET /api/history?kind=async&text=…&status=…&owner=…&subagent=…&before=…`, or `kind=command` with `instance=…`; the latest first. */
+/**
+ * A page of the history, the latest task first: `GET /api/history?kind=async&text=…&status=…&owner=…&subagent=…&before=…`. For command tasks,
+ * `kind=command` with `instance=…` instead of `owner` and `subagent`.
+ */
 export interface PageHistory {
   readonly tasks: readonly PastTaskRow[]
-  /** `before` of the next page. */
+  /** The value of `before` for the next page; absent on the last page. */
   readonly next?: string
 }
 
-/** An entry of the events of a task, in order. */
+/** An event in the history of one task. */
 export interface TaskEvent {
   readonly at: number
-  /** `queued`, `running`, `asked`, `answered`, `delivery leased`, … */
+  /** `queued`, `started`, `asked`, `answered`, `leased`, … */
   readonly event: string
-  /** The state after it. */
+  /** The state of the task after the event. */
   readonly state: PageTaskState
   /** At most 200 characters. */
   readonly detail?: string
 }
 
-/** A value, whole or cut. A cut value has the first `text` of its JSON or text; the rest is read as `ValuePiece`s. */
+/** A value as JSON or text, whole or cut. A cut value has only its beginning in `text`. Further requests read the rest as `ValuePiece`s. */
 export interface CutValue {
   readonly type: 'json' | 'text'
   readonly text: string
   /**
-   * The size of the whole value in UTF-8. If the value is no longer kept whole, the size of what is kept; with `hasMore`, the size of the part that was
-   * read.
+   * The size of the whole value in UTF-8, in bytes. If only a part of the value was kept, the size of that part. With `hasMore`, the size of the part
+   * that the server has read.
    */
   readonly bytes: number
   readonly isCut: boolean
-  /** Set if the value was not read to its end. */
+  /** Set if the server has not read the value to its end, so that the size of the whole value is unknown. */
   readonly hasMore?: true
 }
 
 /**
  * A piece of the first 8 MiB of a value: `GET /api/tasks/:key/value/:name?offset=`. Without `offset`, the response is the whole value as a file. The
- * names are `goal`, `result`, `error` and `cause`; for the command with this index, `args.<index>` and `result.<index>`.
+ * values of an async task are `goal`, `result`, `error` and `cause`. Each command of a command task has `args.<index>` and `result.<index>`.
  */
 export interface ValuePiece {
   readonly text: string
-  /** Its offset in the whole value, in bytes: the requested offset, or the start of the next whole character. */
+  /** The offset of `text` in the whole value, in bytes. If the requested offset is inside a character, this is the start of the next character. */
   readonly offset: number
-  /** The size of the whole value in UTF-8; with `hasMore`, the size of the part that was read. */
+  /** The size of the whole value in UTF-8, in bytes. With `hasMore`, the size of the part that the server has read. */
   readonly bytes: number
   /** Whether this is the last piece. */
   readonly isEnd: boolean
-  /** Set if the value was not read to its end. */
+  /** Set if the server has not read the value to its end, so that the size of the whole value is unknown. */
   readonly hasMore?: true
 }
 
@@ -143,7 +148,7 @@ export interface ResultImage {
 /** The details of a task: `GET /api/tasks/:key`. */
 export interface PageTaskDetail {
   readonly task: PageTask
-  /** The whole goal of an async task. */
+  /** The goal of an async task. */
   readonly goal?: CutValue
   /** The commands of a command task with their arguments, results and errors. */
   readonly commands?: readonly (CommandBar & {
@@ -161,13 +166,13 @@ export interface PageTaskDetail {
   }
   readonly cancelReason?: string
   readonly questions?: readonly TaskQuestion[]
-  /** The last 20 questions that were answered or withdrawn, oldest first. */
+  /** The last 20 questions of the task that are no longer open, oldest first. */
   readonly answers?: readonly ClosedQuestion[]
   readonly attempts?: readonly TaskAttempt[]
   readonly budget?: TaskBudget
   readonly spent?: SpentTotals
   readonly timeoutMs?: number
-  /** The address of its trace: http or https. */
+  /** The http or https address of the task's trace. */
   readonly traceUrl?: string
   readonly program?: {
     readonly command: readonly string[]
@@ -177,21 +182,21 @@ export interface PageTaskDetail {
   }
   /** The last 200 events. */
   readonly events: readonly TaskEvent[]
-  /** The children that its run has launched, by key. */
+  /** The keys of the first 200 tasks that runs of this task have launched. */
   readonly children?: readonly string[]
-  /** The keys of the tasks that must end before it starts. */
+  /** The keys of the tasks that must end before this task starts. */
   readonly after?: readonly string[]
-  /** The keys of the first 200 tasks that wait for it, or have waited for it. */
+  /** The keys of the first 200 tasks that wait, or have waited, for this task to end. */
   readonly neededBy?: readonly string[]
   readonly can: {
     readonly cancel: boolean
-    /** Set if it is in the foreground and can move to the background. */
+    /** Set if a caller waits for the task in the foreground, and the task can move to the background. */
     readonly detach?: boolean
     readonly runAgain: boolean
-    /** The reason why it cannot run again. */
+    /** The reason why the task cannot run again. */
     readonly whyNot?: string
   }
-  /** Commands and code that create the same task. */
+  /** A shell command and code that create a similar task. */
   readonly copyAs: { readonly curl?: string; readonly typescript: string }
 }
 
@@ -202,11 +207,11 @@ export interface ClosedQuestion {
   readonly message: string
   readonly askedAt: number
   readonly closedAt: number
-  /** `withdrawn`: the run no longer waits for an answer. */
+  /** `withdrawn`: the run stopped waiting before an answer came. */
   readonly action: TaskAnswer['action'] | 'withdrawn'
-  /** `page`: a person answered on a page; `host`: the host or its agent answered. Absent for a withdrawn question. */
+  /** `page`: a person answered on a page. `host`: the host or its agent answered. Absent for a withdrawn question. */
   readonly by?: 'page' | 'host'
-  /** The content of an accepted answer, limited to what is kept of it. */
+  /** The content of an accepted answer; at most the first 4000 characters of its JSON. */
   readonly content?: CutValue
 }
 
@@ -214,36 +219,39 @@ export interface ClosedQuestion {
 export interface PageOutput {
   readonly text: string
   readonly cursor: number
-  /** Bytes before `text` that are no longer kept. */
+  /** The number of bytes between the requested cursor and `text` that are no longer kept. */
   readonly dropped: number
   readonly isEnd: boolean
 }
 
-/** The state of the deliveries to an owner. */
+/**
+ * The state of the deliveries to an owner. A result is owed until a message carries it, leased while that message is being delivered, and then
+ * delivered.
+ */
 export interface OwnerDelivery {
   readonly owner: string
   readonly owed: number
   readonly leased: number
   readonly delivered: number
-  /** The state of its delivery machine; `none` if its results are not pushed. */
+  /** The state of the owner's delivery machine; `none` if no auto-trigger starts turns with the owner's results. */
   readonly state: 'none' | 'idle' | 'gathering' | 'busy' | 'backing-off' | 'delivering'
-  /** When the next attempt is due, in ms since the epoch. */
+  /** When the next attempt to deliver is due, in ms since the epoch. */
   readonly until?: number
   /** Why results still wait, and what to do. */
   readonly reason: string
   /** The last messages, newest first; at most 50, and 16 KiB in total. */
   readonly messages: readonly DeliveryMessage[]
-  /** The keys of owed and leased tasks; at most 200, and 16 KiB in total. */
+  /** The keys of tasks whose results are owed or leased; at most 200, and 16 KiB in total. */
   readonly waiting: readonly string[]
 }
 
-/** A message that carried results. */
+/** A message that carried results. If it was `released`, the agent did not accept it, and its results are owed again. */
 export interface DeliveryMessage {
   readonly deliveryId: string
   readonly at: number
   readonly endedAt?: number
   readonly outcome: 'open' | 'accepted' | 'released'
-  /** The keys of its tasks; at most 50, and 4 KiB in total. */
+  /** The keys of the tasks whose results it carried; at most 50, and 4 KiB in total. */
   readonly tasks: readonly string[]
 }
 
@@ -265,37 +273,38 @@ export interface PageInstance {
   }[]
 }
 
-/** A pause, a schedule or a monitor. The list has at most 1,000 schedules, those that fire first, and 1,000 monitors. */
+/** A pause, a schedule or a monitor. At most 1000 schedules are listed, those that fire first, and at most 1000 monitors. */
 export interface HostRow {
   readonly kind: 'pauses' | 'schedules' | 'monitors'
-  /** Its id; for a pause, `all` or `owner:` followed by the owner. */
+  /** The id of the schedule or monitor. For a pause, `all` or `owner:` followed by the owner. */
   readonly id: string
-  /** Empty for the pause of all owners. */
+  /** Empty for a pause of all owners. */
   readonly owner: string
-  /** For a pause, who requested it; for a schedule, when it fires, its time zone and its action; for a monitor, its source and pattern. */
+  /** For a pause, who requested it. For a schedule, when it fires, its time zone and its action. For a monitor, its source and pattern. */
   readonly detail: string
-  /** When the pause began, the schedule fires next, or the monitor ends at the latest, in ms since the epoch. */
+  /** When the pause began, when the schedule fires next, or when the monitor ends at the latest, in ms since the epoch. */
   readonly at: number
 }
 
 /**
- * The number of actors in each state, by machine (`asyncTask`, `delivery`, `commandTask`, `lane`, `instance`) and state. A nested state is named by its
- * path, such as `holding.polling`. Tasks are counted by the name of their state alone, such as `stopping`, and ended tasks while the journal has them.
+ * The number of actors in each state, by machine and state. The machines are `asyncTask`, `delivery`, `commandTask`, `lane` and `instance`. A nested
+ * state is named by its path, such as `holding.polling`. For tasks it is the last name of the path, such as `stopping`. Ended tasks count as long as the
+ * journal has them.
  */
 export type MachineCounts = Readonly<Record<string, Readonly<Record<string, number>>>>
 
-/** Ten seconds of the last hour. */
+/** What was measured in ten seconds. */
 export interface HealthPoint {
-  /** When the point began. */
+  /** When the ten seconds began, in ms since the epoch. */
   readonly at: number
   readonly started: number
   readonly completed: number
   readonly failed: number
   readonly cancelled: number
-  /** Of the tasks that ended, from creation to end, in ms; absent if none ended. */
+  /** The median (`p50`) and the 99th percentile of the durations of tasks that ended, from creation to end, in ms. Absent if no task ended. */
   readonly p50?: number
   readonly p99?: number
-  /** At the end of the point. */
+  /** How many tasks ran, how many were queued, and how many results were not delivered, at the end of the ten seconds. */
   readonly running: number
   readonly queued: number
   readonly owed: number
@@ -305,20 +314,20 @@ export interface HealthPoint {
 export interface PageSubagent {
   readonly name: string
   readonly description?: string
-  /** JSON Schema of `context`; absent for a subagent without one. */
+  /** The JSON Schema of `context` in a `LaunchRequest`; absent if the subagent has none or it is too large to send. */
   readonly contextSchema?: Readonly<Record<string, unknown>>
 }
 
 /** `GET /api/subagents`. */
 export interface PageSubagents {
-  /** The owner of a launch that does not name one. */
+  /** The owner of a launched task if the request names none. */
   readonly owner: string
   readonly subagents: readonly PageSubagent[]
-  /** JSON Schema of `options`. */
+  /** The JSON Schema of `options` in a `LaunchRequest`. */
   readonly optionsSchema: Readonly<Record<string, unknown>>
 }
 
-/** The first event. */
+/** The first event of a stream and of a new snapshot. */
 export interface Hello {
   readonly version: string
   /** The server's clock, in ms since the epoch. */
@@ -327,13 +336,13 @@ export interface Hello {
   readonly hasCommands: boolean
   /** Whether the host has subagents that a person can launch. */
   readonly canLaunch: boolean
-  /** How many tasks the journal keeps. */
+  /** The maximum number of tasks that the journal keeps. */
   readonly maxTasks: number
-  /** Whether the changes since `Last-Event-ID` follow, instead of a snapshot. */
+  /** Whether the changes since `Last-Event-ID` follow instead of a snapshot. */
   readonly resumed: boolean
-  /** Whether an empty part suggests calls of this package, or prompts for the agent of an MCP client. */
+  /** What an empty list suggests: calls of this package (`code`), or prompts for the agent of an MCP client (`mcp`). */
   readonly hints: 'code' | 'mcp'
-  /** The address of the task server's REST interface, for `Copy as`. */
+  /** The address of the task server's REST interface, for the code under `Copy as`. */
   readonly restUrl?: string
 }
 
@@ -346,7 +355,7 @@ export interface TasksEvent {
 export interface ReadyEvent {
   /** At most 1,000. */
   readonly owners: readonly OwnerDelivery[]
-  /** The number of further owners with owed results. */
+  /** The number of owners with owed results beyond those in `owners`. */
   readonly ownersLeftOut: number
   readonly host: readonly HostRow[]
   readonly instances: readonly PageInstance[]
@@ -358,15 +367,15 @@ export interface ReadyEvent {
 export interface ChangesEvent {
   readonly now: number
   readonly tasks?: readonly PageTask[]
-  /** Keys that the journal no longer has. */
+  /** The keys of tasks that the journal no longer has. */
   readonly removed?: readonly string[]
-  /** The changed owners, each complete and at most every 250 ms. */
+  /** The owners that have changed, each with all its fields. One owner is sent at most every 250 ms. */
   readonly owners?: readonly OwnerDelivery[]
   readonly ownersLeftOut?: number
   readonly removedOwners?: readonly string[]
-  /** All rows, at most once a second. */
+  /** All rows, if one has changed. They are sent at most once a second. */
   readonly host?: readonly HostRow[]
-  /** All instances. */
+  /** All instances, if one has changed. */
   readonly instances?: readonly PageInstance[]
   readonly machines?: MachineCounts
   /** The points that are new or have changed. */
@@ -374,21 +383,23 @@ export interface ChangesEvent {
 }
 
 /**
- * Actions are POST requests with a JSON body. The response is `200` with `ActionDone`, or an `ActionError` (400, 404, 409, 413).
- * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/detach`, `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`),
- * `/api/tasks/:key/message` (`MessageRequest`), `/api/subagents/:name/launch` (`LaunchRequest`), `/api/instances/:id/submit` (`SubmitRequest`),
- * `/api/instances/:id/pause`, `/api/instances/:id/resume`, `/api/schedules/:id/cancel`, `/api/monitors/:id/cancel`, `/api/pauses/:id/pause` (with `deliveries`), `/api/pauses/:id/resume`.
+ * Actions are POST requests with a JSON body. The response is `200` with `ActionDone`, or an `ActionError` with 400, 404, 409, 413 or 503.
+ * - `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/detach`, `/api/tasks/:key/run-again`, `/api/history/:key/run-again`
+ * - `/api/tasks/:key/answer` (`AnswerRequest`), `/api/tasks/:key/message` (`MessageRequest`)
+ * - `/api/subagents/:name/launch` (`LaunchRequest`), `/api/instances/:id/submit` (`SubmitRequest`)
+ * - `/api/instances/:id/pause`, `/api/instances/:id/resume`, `/api/schedules/:id/cancel`, `/api/monitors/:id/cancel`
+ * - `/api/pauses/:id/pause` (with the optional field `deliveries`: `hold` or `send`), `/api/pauses/:id/resume`
  */
 export interface ActionDone {
   /** The key of the new task, for `launch`, `run-again` and `submit`. */
   readonly key?: string
 }
 
-/** The reason why a request was refused. Also used for 401 (no token) and 403 (a foreign host or origin). */
+/** The reason why a request was refused. Also used for 401 (no valid token) and 403 (a foreign host or origin). */
 export interface ActionError {
   readonly error: string
   readonly code: string
-  /** The invalid field of the request, such as `content.color` of an answer, or `commands.0.args`. */
+  /** The wrong field of the request, such as `content.color` of an answer, or `commands.0.args`. */
   readonly field?: string
 }
 
@@ -400,24 +411,23 @@ export interface BulkRequest {
   readonly action: 'cancel' | 'run-again'
   /** At most `MAX_BULK` keys. */
   readonly keys: readonly string[]
-  /** The reason of a cancellation. */
+  /** The reason for a cancellation. */
   readonly reason?: string
 }
 
 export interface BulkReport {
   /** The number of tasks that were cancelled or run again. */
   readonly done: number
-  /** The reasons why the others were not. */
+  /** Why the other tasks were refused, one entry for each reason. */
   readonly refused: readonly {
     readonly error: string
     readonly code: string
     readonly count: number
-    /** The first 10 of these tasks. */
+    /** The keys of the first 10 tasks with this reason. */
     readonly keys: readonly string[]
   }[]
 }
 
-/** Cancels a task. */
 export interface CancelRequest {
   readonly reason?: string | undefined
 }
@@ -430,7 +440,7 @@ export interface AnswerRequest {
   }
 }
 
-/** Sends a message to a run. */
+/** Sends a message to the run of a task. */
 export interface MessageRequest {
   readonly message: string
 }
@@ -440,9 +450,9 @@ export interface LaunchRequest {
   readonly goal: string
   /** Default: the owner of the host. */
   readonly owner?: string
-  /** Must match `contextSchema` of the subagent. */
+  /** An object that matches `contextSchema` of the subagent. */
   readonly context?: Readonly<Record<string, unknown>>
-  /** Must match `optionsSchema`. */
+  /** An object that matches `optionsSchema` of `PageSubagents`. */
   readonly options?: Readonly<Record<string, unknown>>
 }
 

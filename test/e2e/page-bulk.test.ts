@@ -56,7 +56,7 @@ it('runs again what the filter shows, and says why some were not', async () => {
   await report(page)
     .getByText(/tasks? run again, \d not:/)
     .waitFor()
-  await report(page).getByText('1 × Its host runs it, or has no subagent "host"').waitFor()
+  await report(page).getByText('1 × The host has no subagent "host"').waitFor()
   await report(page).getByText('Which').last().click()
   await report(page).getByRole('link').first().click()
   await page.getByRole('heading', { level: 1, name: 'Task' }).waitFor()

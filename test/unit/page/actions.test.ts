@@ -139,7 +139,8 @@ it('an answer with a field that cannot be passed on is refused, and names it', a
     status: 400,
     body: {
       field: 'content.__proto__',
-      error: 'answer.content.__proto__: got "that", expected another name: this one cannot be passed on.',
+      error:
+        'answer.content.__proto__: got "that", expected another name, because a field with this name would be lost.',
     },
   })
   expect(manager.getTask(id)?.questions).toHaveLength(1)
@@ -264,7 +265,7 @@ describe('run again', () => {
     const { body } = await get('tasks/async:a')
     expect(body['can']).toMatchObject({
       runAgain: false,
-      whyNot: expect.stringContaining('Its host runs it') as unknown,
+      whyNot: expect.stringContaining('The host has no subagent') as unknown,
     })
     expect(await post('tasks/async:a/run-again')).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
     const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)

@@ -107,7 +107,7 @@ describe('the owners', () => {
     expect(sent).toContainEqual(['a', 0])
     expect(sent).toContainEqual(['heir', 1])
     expect([shown('a'), shown('heir')]).toMatchObject([
-      { owed: 0, waiting: [], reason: 'Nothing is owed.' },
+      { owed: 0, waiting: [], reason: 'No result waits for delivery.' },
       { owed: 1, waiting: ['async:task-of-a'] },
     ])
     const later = new PageState({

@@ -311,7 +311,7 @@ describe('the deliveries of an owner', () => {
     }
     expect(await owner()).toMatchObject({ owner: 'main', state: 'gathering' })
     clock.advance(1)
-    expect(await owner()).toMatchObject({ state: 'idle', reason: 'Nothing is owed.' })
+    expect(await owner()).toMatchObject({ state: 'idle', reason: 'No result waits for delivery.' })
     manager.registerTask(task('a'))
     manager.completeTask('a', {})
     clock.advance(1)

@@ -55,15 +55,15 @@ describe('an address', () => {
   })
 
   it.each([
-    ['events?x=1', '"x": expected no parameters.'],
-    ['tasks/async:a?offset=1', '"offset": expected no parameters.'],
-    ['tasks/async:a/image/0?offset=1', '"offset": expected no parameters.'],
-    ['tasks/async:a/output?offset=1', '"offset": expected cursor alone, once.'],
-    ['tasks/async:a/output?cursor=1&cursor=2', '"cursor": expected cursor alone, once.'],
-    ['tasks/async:a/output?cursor=-1', 'cursor: got "-1", expected an integer >= 0.'],
-    ['tasks/async:a/value/goal?offset=1&x', '"x": expected offset alone, once.'],
-    ['tasks/async:a/value/goal?offset=1e3', 'offset: got "1e3", expected an integer >= 0.'],
-    [`tasks/async:a?${'x'.repeat(100)}`, `"${'x'.repeat(40)}": expected no parameters.`],
+    ['events?x=1', 'Query parameter "x": expected no parameters.'],
+    ['tasks/async:a?offset=1', 'Query parameter "offset": expected no parameters.'],
+    ['tasks/async:a/image/0?offset=1', 'Query parameter "offset": expected no parameters.'],
+    ['tasks/async:a/output?offset=1', 'Query parameter "offset": expected only cursor, once.'],
+    ['tasks/async:a/output?cursor=1&cursor=2', 'Query parameter "cursor": expected only cursor, once.'],
+    ['tasks/async:a/output?cursor=-1', 'Query parameter cursor: got "-1", expected an integer >= 0.'],
+    ['tasks/async:a/value/goal?offset=1&x', 'Query parameter "x": expected only offset, once.'],
+    ['tasks/async:a/value/goal?offset=1e3', 'Query parameter offset: got "1e3", expected an integer >= 0.'],
+    [`tasks/async:a?${'x'.repeat(100)}`, `Query parameter "${'x'.repeat(40)}": expected no parameters.`],
   ])('with the parameters of %.60s is refused in words', async (path, error) => {
     const { get } = await withTask()
     expect(await get(path)).toMatchObject({ status: 400, body: { error, code: 'INVALID_INPUT' } })
@@ -73,7 +73,7 @@ describe('an address', () => {
     const { post } = await withTask()
     expect(await post('tasks/async:a/run-again?x=1')).toMatchObject({
       status: 400,
-      body: { error: '"x": expected no parameters.' },
+      body: { error: 'Query parameter "x": expected no parameters.' },
     })
   })
 })
@@ -89,7 +89,10 @@ describe('a method', () => {
   it.each(['POST', 'PUT', 'OPTIONS'])('%s is refused for a file', async (method) => {
     const { raw } = await withTask()
     const { status, text } = await raw('/', {}, method)
-    expect([status, JSON.parse(text)]).toEqual([405, { error: 'Files can only be read.', code: 'METHOD_NOT_ALLOWED' }])
+    expect([status, JSON.parse(text)]).toEqual([
+      405,
+      { error: 'The files of the page can only be read: use GET or HEAD.', code: 'METHOD_NOT_ALLOWED' },
+    ])
   })
 })
 
@@ -114,7 +117,10 @@ it('an address is decoded after it is split: a name may have a slash or a percen
 it('a body that is too large is refused, and its connection closed only when it was not read to its end', async () => {
   const { post, raw, authorization } = await withTask()
   const read = await post('tasks/async:a/cancel', 'x'.repeat(1024 * 1024 + 1))
-  expect([read.status, read.body]).toEqual([413, { error: 'A request has at most 1048576 bytes.', code: 'TOO_LARGE' }])
+  expect([read.status, read.body]).toEqual([
+    413,
+    { error: 'The body of the request is too large: it may have at most 1048576 bytes.', code: 'TOO_LARGE' },
+  ])
   expect(read.headers.get('connection')).toBe('keep-alive')
   expect((await post('tasks/async:a/cancel', ' '.repeat(1024 * 1024 - 2) + '{}')).status).toBe(409)
   // Nothing of it is sent.

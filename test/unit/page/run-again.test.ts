@@ -82,9 +82,9 @@ describe('run again', () => {
     await run('goal', () => tasks.launch('writer', large, { id: 'goal' }))
     await forget('params')
     await forget('goal')
-    const whyNot = (what: string) => ({ runAgain: false, whyNot: expect.stringContaining(`Its ${what}`) as string })
-    expect(await can('async:params')).toMatchObject(whyNot('params were too large'))
-    expect(await can('async:goal')).toMatchObject(whyNot('goal was too large'))
+    const whyNot = (what: string) => ({ runAgain: false, whyNot: expect.stringContaining(`${what}`) as string })
+    expect(await can('async:params')).toMatchObject(whyNot('params of this task were too large'))
+    expect(await can('async:goal')).toMatchObject(whyNot('goal of this task was too large'))
     expect(await again('async:goal')).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
   })
 
@@ -106,7 +106,7 @@ describe('run again', () => {
     vi.spyOn(manager.reads.use(taskHistory), 'findWithParams').mockRejectedValueOnce(new Error('the disk is gone'))
     expect(await can('async:params')).toMatchObject({
       runAgain: false,
-      whyNot: 'The history of its store cannot be read: the disk is gone',
+      whyNot: 'The history of the store cannot be read: the disk is gone',
     })
     expect(await can('async:params')).toMatchObject({ runAgain: true })
   })
@@ -121,7 +121,7 @@ describe('run again', () => {
     const { again } = await withHost({ store: store.copy() })
     expect(await again('async:big')).toMatchObject({
       status: 409,
-      body: { error: expect.stringContaining('Its params were too large') as string },
+      body: { error: expect.stringContaining('params of this task were too large') as string },
     })
   })
 
@@ -207,7 +207,7 @@ describe('run again on a task that continues another one', () => {
     await forget('draft')
     expect(await can(key)).toMatchObject({
       runAgain: false,
-      whyNot: expect.stringContaining('It continues task draft, which is no longer kept') as string,
+      whyNot: expect.stringContaining('This task continues task draft, which is no longer kept') as string,
     })
     expect((await again(key)).status).toBe(409)
   })
