@@ -103,7 +103,7 @@ describe('Answer', () => {
       const ids = (await page.getByLabel(label).getAttribute('aria-describedby')) ?? ''
       return (await Promise.all(ids.split(' ').map((id) => page.locator(`[id="${id}"]`).textContent()))).join(' ')
     }
-    expect(await wordsAt('Copies')).toContain('Not a number: many')
+    expect(await wordsAt('Copies')).toContain('A number is needed, not many.')
     await region.selectOption('Europe')
     await page.getByLabel('Copies').fill('3')
     await page.getByLabel('Note').fill('x'.repeat(500))
@@ -185,7 +185,7 @@ describe('Submit', () => {
     await page.getByLabel('Tool', { exact: true }).selectOption('file')
     await page.getByLabel('tags').fill('["a"')
     await button(page, 'Submit').click()
-    await page.getByText(/^Not JSON: /).waitFor()
+    await page.getByText(/^JSON is needed: /).waitFor()
     await page.getByText('Fill this in.').waitFor()
     await page.getByLabel('to', { exact: true }).fill('ada@example.org')
     await page.getByLabel('tags').fill('["a", "b"]')

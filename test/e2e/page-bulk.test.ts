@@ -72,7 +72,9 @@ it('takes the first 200 at a time, and says so', async () => {
   await goTo(page, '/tasks')
   await page.getByRole('button', { name: 'Cancel 205 …' }).click()
   await page
-    .getByText('One request takes 200 tasks: the first ones of the table. 5 further tasks can follow.')
+    .getByText(
+      'One request takes at most 200 tasks: the first ones in the table. Repeat the action for 5 further tasks.',
+    )
     .waitFor()
   await page.getByRole('button', { name: 'Cancel them' }).click()
   await report(page).getByText('200 tasks cancelled.').waitFor()

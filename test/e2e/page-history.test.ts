@@ -117,7 +117,7 @@ it('is read when the server is there again', async () => {
   await host.stopPage()
   await page.locator('[data-connection=lost]').waitFor()
   await goTo(page, '/history')
-  await page.getByText('The history is read when the server is there').waitFor()
+  await page.getByText('The history appears when the server is connected').waitFor()
   await host.startPage()
   await items(page).getByText('Apples').first().waitFor()
 })

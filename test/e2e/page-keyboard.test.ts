@@ -184,7 +184,7 @@ describe('the page by keyboard', () => {
     await page.keyboard.press('Enter')
     await page
       .getByRole('status')
-      .getByText(/^All tasks are paused since .*, by the page; results are held\.$/)
+      .getByText(/^All tasks have been paused since .*, by the page; results are held\.$/)
       .waitFor()
     expect(manager.pauses()).toMatchObject([{ deliveries: 'hold', by: 'the page' }])
     await page.getByRole('link', { name: 'Host (paused)' }).waitFor()

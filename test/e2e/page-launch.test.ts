@@ -56,7 +56,7 @@ describe('Launch', () => {
     await launch.click()
     expect(await wordsAt(page, 'Goal')).toContain('Fill this in.')
     expect(await wordsAt(page, 'region')).toContain('Fill this in.')
-    expect(await wordsAt(page, 'copies')).toContain('Not a number: many')
+    expect(await wordsAt(page, 'copies')).toContain('A number is needed, not many.')
     await expect.poll(() => focused(page)).toMatch(/^textarea Goal/)
     await page.getByLabel('Goal').fill('Ship it')
     await page.getByLabel('region').selectOption('eu')
@@ -127,7 +127,7 @@ describe('Launch', () => {
     expect(await page.getByRole('link', { name: 'Launch', exact: true }).count()).toBe(0)
     await goTo(page, '/launch')
     await page.getByText('This page cannot launch tasks').waitFor()
-    await page.getByText('The page offers the subagents that createAgentTasks has').waitFor()
+    await page.getByText('The page offers the subagents that your code passes to createAgentTasks').waitFor()
   })
 
   it('says on the page of a task server that there is no agent host', async () => {
@@ -135,6 +135,6 @@ describe('Launch', () => {
     const page = await open(host.url)
     await isLive(page)
     await goTo(page, '/launch')
-    await page.getByText('It has no agent host').waitFor()
+    await page.getByText('This page has no agent host').waitFor()
   })
 })

@@ -229,16 +229,16 @@ describe('a page whose server is gone', () => {
       tasks: 'Guard the door',
       task: 'Guard the door',
       launch: 'The subagents appear when the server is connected',
-      history: 'The history is read when the server is there',
+      history: 'The history appears when the server is connected',
       delivery: 'Write home',
       host: 'Nothing is scheduled or monitored',
       machines: 'asyncTask',
       instances: 'desk',
-      health: 'Tasks a second',
+      health: 'Tasks per second',
     }
     await host.stopPage()
     await page.locator('[data-connection=lost]').waitFor({ timeout: 2000 })
-    await page.getByRole('alert').getByText('The server is lost.').waitFor()
+    await page.getByRole('alert').getByText('The connection to the server is lost.').waitFor()
     const drawn = () => page.evaluate(`document.querySelector('canvas.bars').toDataURL()`)
     // The time stands still: what is drawn for it comes with the next frame.
     await page.waitForTimeout(300)

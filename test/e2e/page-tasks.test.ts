@@ -140,7 +140,7 @@ describe('the actions on a task', () => {
     expect(await button(page, 'Run again …').getAttribute('title')).toMatch(/new task with the same goal/)
     await button(page, 'Run again …').click()
     const dialog = page.locator('dialog')
-    await dialog.getByText('It has not ended, and goes on.').waitFor()
+    await dialog.getByText('The first task has not ended, and continues.').waitFor()
     await button(page, 'Leave it').click()
     await dialog.waitFor({ state: 'detached' })
     expect(host.manager.getAllTasks()).toHaveLength(1)

@@ -1,6 +1,6 @@
-/** The addresses of the parts: `#/timeline`, `#/tasks?state=failed`, `#/task/async:abc`. */
+/** The addresses of the page's sections, called parts: `#/timeline`, `#/tasks?state=failed`, `#/task/async:abc`. */
 
-/** The heading of each part, and its name in the navigation. */
+/** The heading of each part. The navigation shows the same names. */
 export const PART_NAMES = {
   timeline: 'Timeline',
   tasks: 'Tasks',
@@ -19,12 +19,12 @@ export const PARTS = Object.keys(PART_NAMES) as readonly Part[]
 
 export interface Address {
   readonly part: Part
-  /** What the part shows, such as the key of a task. */
+  /** What the part shows, such as the key of a task in the part `task`. */
   readonly subject?: string
   readonly query: URLSearchParams
 }
 
-/** Reads the fragment of the page's address. An unknown part becomes the timeline. */
+/** Reads the fragment of a URL. A fragment with an unknown part is the address of the timeline. */
 export function readAddress(fragment: string): Address {
   const [path, query] = splitOnce(fragment.replace(/^#\/?/, ''), '?')
   const [name, subject] = splitOnce(path, '/')
@@ -38,7 +38,7 @@ export function addressOf(part: Part, subject?: string, query?: URLSearchParams)
   return `#/${path}${text === '' ? '' : `?${text}`}`
 }
 
-/** The same address with a parameter set, or removed if the value is empty. */
+/** Returns the same address with a query parameter set, or removed if the value is empty. */
 export function withParameter({ part, subject, query }: Address, name: string, value: string | undefined): string {
   const changed = new URLSearchParams(query)
   if (value === undefined || value === '') changed.delete(name)
@@ -46,13 +46,13 @@ export function withParameter({ part, subject, query }: Address, name: string, v
   return addressOf(part, subject, changed)
 }
 
-/** The token of a link: `#token=…`, or `#/task/async:abc?token=…`. */
+/** Returns the token in a link: `#token=…`, or `#/task/async:abc?token=…`. */
 export function tokenOf(fragment: string): string | undefined {
   const query = fragment.startsWith('#/') ? splitOnce(fragment, '?')[1] : fragment.replace(/^#/, '')
   return new URLSearchParams(query).get('token') ?? undefined
 }
 
-/** Part of a path. Half of a surrogate pair, which no address can have, becomes the replacement character. */
+/** Encodes a text as a segment of a path. A lone surrogate, which no URL can contain, becomes the replacement character. */
 export function encoded(text: string): string {
   return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 }

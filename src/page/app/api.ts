@@ -1,8 +1,8 @@
-/** Requests to the server, with the token. */
+/** Sends requests with the token to the server. */
 import { defined } from '../../defined.js'
 import type { OpenStream } from './stream/connection.js'
 
-/** The server refused a request. */
+/** The server refused a request, or did not answer. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
 
@@ -10,7 +10,7 @@ export class ApiError extends Error {
     readonly status: number,
     message: string,
     readonly code?: string,
-    /** The path of the invalid field in the request. */
+    /** The path of the wrong field in the request. */
     readonly field?: string,
   ) {
     super(message)
@@ -24,12 +24,12 @@ export interface Api {
   readonly openStream: (lastEventId: string | undefined, signal: AbortSignal) => Promise<OpenStream>
 }
 
-/** @param token called for each request, because a person may paste another token */
+/** @param token returns the current token. It is called for each request, because a person may enter another token */
 export function createApi(token: () => string | undefined): Api {
   const request = async (path: string, init: RequestInit): Promise<Response> => {
     const response = await send(path, init).catch((error: unknown) => {
       if (init.signal?.aborted === true) throw error
-      throw new ApiError(0, 'The server does not answer. Nothing is known of what became of the request.')
+      throw new ApiError(0, 'The server does not answer, so it is unknown whether it has carried out the request.')
     })
     if (!response.ok) throw await toError(response)
     return response
@@ -64,12 +64,17 @@ async function* piecesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerato
   for (;;) {
     const { done, value } = await reader.read()
     if (done) return
-    // An empty text counts too, because it shows that the server is alive.
+    // An empty text is passed on, too, because it shows that the server is alive.
     yield decoder.decode(value, { stream: true })
   }
 }
 
 async function toError(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => ({}))) as { error?: string; code?: string; field?: string }
-  return new ApiError(response.status, body.error ?? `The server answers ${response.status}.`, body.code, body.field)
+  return new ApiError(
+    response.status,
+    body.error ?? `The server answered with the HTTP status ${response.status}.`,
+    body.code,
+    body.field,
+  )
 }

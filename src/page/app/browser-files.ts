@@ -1,7 +1,7 @@
-/** Files that the browser saves. */
+/** Saves files with the browser. */
 import { after } from './browser-clock.js'
 
-/** How long the browser may take to begin saving, in ms. */
+/** How long the content stays available to the browser, in ms, because it may ask the person where to save the file. */
 const SAVING_MS = 60_000
 
 export function saveAs(content: Blob, name: string): void {

@@ -1,30 +1,30 @@
-/** The number of actors in each state of a machine. */
+/** Counts the actors in each state of a machine. */
 import type { MachineCounts } from '../wire.js'
 import type { ChartNode, MachineChart } from './chart.js'
 
-/** The states, without the marks. */
+/** Returns the states of a chart, without its other nodes. */
 export function statesOf({ states }: MachineChart): readonly ChartNode[] {
   return states.filter(isState)
 }
 
-/** Whether a node is a state and not a mark. */
+/** Whether a node is a state. Other nodes are the dot at the initial state, the box for all states, and the frame of a group. */
 export function isState({ kind }: ChartNode): boolean {
   return kind !== 'start' && kind !== 'any' && kind !== 'group'
 }
 
-/** Returns the path of a state, which may be given by its name alone, as in the states of tasks. */
+/** Returns the path of a state. The state may be given by its name alone, as the states of tasks are. */
 export function pathOf(chart: MachineChart, state: string): string {
   const states = statesOf(chart)
   const isKnown = states.some(({ path }) => path === state)
   return isKnown ? state : (states.find(({ name }) => name === state)?.path ?? state)
 }
 
-/** Whether a state has this path or is inside the state with this path. */
+/** Whether a state is the state with this path, or is nested inside it. */
 export function isIn(state: string, path: string): boolean {
   return state === path || state.startsWith(`${path}.`)
 }
 
-/** Returns the counts by path. An actor counts in each state that contains its state. */
+/** Returns the counts by path. An actor counts in its own state and in each state that contains that state. */
 export function countStates(chart: MachineChart, counts: MachineCounts): ReadonlyMap<string, number> {
   const counted = Object.entries(counts[chart.id] ?? {}).map(([state, count]) => ({
     state: pathOf(chart, state),
@@ -38,7 +38,7 @@ export function countStates(chart: MachineChart, counts: MachineCounts): Readonl
   )
 }
 
-/** In words, for screen readers. */
+/** Describes the counts in words, for screen readers. */
 export function summaryOf(chart: MachineChart, counts: ReadonlyMap<string, number>): string {
   const live = statesOf(chart).flatMap(({ kind, path }) => {
     const count = counts.get(path) ?? 0

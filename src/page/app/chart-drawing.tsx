@@ -8,9 +8,9 @@ import { takenEdges, type TaskPath } from './task-path.js'
 export interface ChartDrawingProps {
   readonly chart: MachineChart
   readonly label: string
-  /** The number of actors by path of a state. Absent if no numbers are shown. */
+  /** The number of actors by the path of their state. Undefined if the drawing shows no numbers. */
   readonly counts: ReadonlyMap<string, number> | undefined
-  /** Its states are paths in the chart. */
+  /** The path of a task, in which each state is a path of the chart. */
   readonly path: TaskPath | undefined
   readonly linkOf?: (node: ChartNode) => StateLink | undefined
   readonly chosenId: string | undefined
@@ -23,14 +23,14 @@ export interface StateLink {
 
 export function ChartDrawing({ chart, label, counts, path, linkOf, chosenId }: ChartDrawingProps): VNode {
   const { width, height, states, edges } = chart
-  // An image cannot contain links.
+  // An element with the role `img` must not contain links.
   const role = states.some((node) => linkOf?.(node)) ? 'group' : 'img'
   const state = (node: ChartNode): VNode => {
     const link = linkOf?.(node)
     const drawn = <State key={node.path} node={node} counts={counts} path={path} />
     if (link === undefined || !isState(node)) return drawn
     const { id, href } = link
-    // Without a label, the `<title>` inside is the name, and the count is missing.
+    // Without this label, screen readers would read the `<title>` inside, which does not have the count.
     const name = `${node.name} ${counts?.get(node.path) ?? 0}`
     return (
       <a key={node.path} id={id} href={href} aria-label={name} aria-current={id === chosenId}>
@@ -135,7 +135,7 @@ function State({ node, counts, path }: StateProps): VNode {
   )
 }
 
-/** The name of a state, and its count below or beside the name. */
+/** Draws the name of a state, with the note below or beside it. */
 function StateText({ node, note }: { readonly node: ChartNode; readonly note: string }): VNode {
   const { x, y, width, height, kind, name } = node
   const middle = x + width / 2

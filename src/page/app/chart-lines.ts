@@ -1,10 +1,10 @@
-/** The SVG paths of a chart's lines. */
+/** Computes the SVG paths of a chart's lines. */
 import type { Point } from './chart.js'
 
 const CORNER = 6
 const ARROW = { length: 8, half: 4 }
 
-/** A line through the points, with rounded corners, that ends where its arrow begins. */
+/** Returns a line through the points with rounded corners. It ends where its arrow begins. */
 export function linePath(points: readonly Point[]): string {
   const drawn = shortened(points)
   return drawn
@@ -19,7 +19,7 @@ export function linePath(points: readonly Point[]): string {
     .join('')
 }
 
-/** The arrow at the end of a line. */
+/** Returns the arrow at the end of a line. */
 export function arrowPath(points: readonly Point[]): string {
   const tip = points.at(-1)
   const before = points.at(-2)

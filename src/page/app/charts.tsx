@@ -11,15 +11,15 @@ import { onChart, pathText, type TaskPath } from './task-path.js'
 import './charts.css'
 
 export interface ChartsProps {
-  /** The number of actors in each state. Absent if no numbers are shown. */
+  /** The number of actors in each state. Absent if the charts show no numbers. */
   readonly counts?: MachineCounts
-  /** The path of a task. Only its machine is drawn, with the current and the earlier states of the task. */
+  /** The path of a task. If it is set, only the machine of the task is drawn, with the states that the task has been in. */
   readonly path?: TaskPath | undefined
   /** The level of a machine's heading. Default: 3. */
   readonly level?: 2 | 3 | 4
   /** Returns the link of a state; undefined for a state without a link. */
   readonly linkOf?: (chart: MachineChart, node: ChartNode) => StateLink | undefined
-  /** The id of the link of the chosen state. */
+  /** The id of the link of the selected state. */
   readonly chosenId?: string | undefined
 }
 
@@ -110,7 +110,7 @@ function labelOf(
   return `${chart.id}: ${[...counts, ...way].join('; ')}`
 }
 
-/** The width of the box divided by the width of the drawing. Below 1, the drawing does not fit at full size. */
+/** Returns the width of the box divided by the width of the drawing. Below 1, the drawing does not fit at full size. */
 function useShare(box: RefObject<HTMLElement | null>, width: number): number {
   const share = useSignal(1)
   useLayoutEffect(() => {
@@ -123,7 +123,7 @@ function useShare(box: RefObject<HTMLElement | null>, width: number): number {
   return share.value
 }
 
-/** Scrolls a box that is narrower than its drawing to the current state of the task, or else to the initial state. */
+/** Scrolls the box to the current state of the task, or to the initial state if there is no task. */
 function showState(box: HTMLElement | null, chart: MachineChart, state: string | undefined): void {
   const shown = chart.states.find(({ kind, path }) => (state === undefined ? kind === 'start' : path === state))
   if (box !== null && shown !== undefined) box.scrollLeft = shown.x + shown.width / 2 - box.clientWidth / 2

@@ -9,18 +9,18 @@ window.addEventListener('hashchange', () => {
 
 export const currentAddress: ReadonlySignal<Address> = address
 
-/** Goes to an address, as a link would. */
+/** Goes to an address, as a click on a link does. */
 export function goTo(to: string): void {
   location.hash = to
 }
 
-/** Adds the address to the history at once, so that going back returns to the present one. */
+/** Goes to an address at once and adds it to the browser's history, so that the Back button returns to the present address. */
 export function pushAddress(to: string): void {
   history.pushState(null, '', to)
   address.value = readAddress(to)
 }
 
-/** Replaces the address without a history entry, for example while a person types a filter. Going back then leaves the part. */
+/** Replaces the present address without a new history entry, for example while a person types a filter. The Back button then leaves the part. */
 export function replaceAddress(to: string): void {
   history.replaceState(null, '', to)
   address.value = readAddress(to)

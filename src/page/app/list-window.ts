@@ -1,12 +1,12 @@
-/** The visible rows of a long list, and keyboard navigation in it. */
+/** The visible rows of a long list, and the keys that move in the list. */
 
 export interface ListWindow {
   readonly first: number
-  /** Exclusive. */
+  /** The index after the last visible row. */
   readonly end: number
 }
 
-/** The visible rows, with some more on both sides to avoid gaps while scrolling. */
+/** Returns the visible rows and `beyond` more rows on both sides, which avoid gaps while a person scrolls. */
 export function visibleRows(
   scrollTop: number,
   height: number,
@@ -19,7 +19,7 @@ export function visibleRows(
   return { first, end }
 }
 
-/** The row that a key moves to; undefined for other keys. */
+/** Returns the index of the row that a key moves to; undefined for other keys. */
 export function movedTo(key: string, index: number, count: number, page: number): number | undefined {
   const last = count - 1
   const to = {
@@ -33,10 +33,7 @@ export function movedTo(key: string, index: number, count: number, page: number)
   return to === undefined || count === 0 ? undefined : Math.min(last, Math.max(0, to))
 }
 
-/**
- * Returns the scroll position at which a row is fully visible.
- * @param top the height of elements that cover the top of the list, in px
- */
+/** Returns the scroll position at which a row is fully visible. */
 export function scrollTo(index: number, rowHeight: number, scrollTop: number, height: number): number {
   const start = index * rowHeight
   if (start < scrollTop) return start

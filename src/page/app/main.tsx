@@ -1,4 +1,4 @@
-/** The page in the browser. */
+/** Renders the page in the browser. */
 import { render } from 'preact'
 import { createPage, PageContext } from './page-state.js'
 import { App } from './shell/app.js'

@@ -1,4 +1,4 @@
-/** The shared state of the page: the known tasks, the connection, and the time of the server. */
+/** The state that all parts of the page share: the known tasks, the connection, and the server's time. */
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
@@ -9,12 +9,12 @@ import { createConnection, type Connection, type ConnectionHandle } from './stre
 import { createFeed, type Known } from './stream/feed.js'
 import { keepToken, keptToken, shareToken, takeToken } from './token.js'
 
-/** What is displayed. Replaced at each change, at most once per frame. */
+/** The data that the page shows. A new object replaces it after a change, at most once per frame. */
 export interface View extends Omit<Known, 'tasks'> {
   /** Newest first. */
   readonly tasks: readonly PageTask[]
   readonly taskOf: (key: string) => PageTask | undefined
-  /** Finds the task of an address, which has its key or its id. */
+  /** Finds the task that an address names, by its key or its id. */
   readonly findTask: (name: string) => PageTask | undefined
 }
 
@@ -28,22 +28,22 @@ export interface Page {
   readonly api: Api
   readonly connection: ReadonlySignal<Connection>
   readonly view: ReadonlySignal<View>
-  /** The server's clock, in ms since the epoch. It stops while the connection is lost. */
+  /** Returns the server's time in ms since the epoch. The time stops while the connection is lost. */
   now: () => number
-  /** The same value, updated once a second. */
+  /** The result of `now`, updated once a second. */
   readonly second: ReadonlySignal<number>
   /** The tasks with open questions. */
   readonly asking: ReadonlySignal<Asking>
-  /** When the connection was lost, by the server's clock. */
+  /** The server's time when the connection was lost. */
   readonly lostAt: ReadonlySignal<number>
-  /** When the page found a restarted server, by that server's clock. Undefined after the notice was read. */
+  /** When the page noticed that the server was restarted, by the new server's clock. Undefined after a person has closed the notice. */
   readonly restartedAt: Signal<number | undefined>
   hasToken: () => boolean
   useToken: (token: string) => void
   retryNow: () => void
 }
 
-/** How long a tab without a token waits for that of another tab, in ms. */
+/** How long a tab without a token waits for another tab to send its token, in ms. */
 const ANSWER_MS = 300
 
 export function createPage(): Page {
@@ -56,7 +56,7 @@ export function createPage(): Page {
   const lostAt = signal(0)
   const restartedAt = signal<number | undefined>(undefined)
   let run: string | undefined
-  // The server's clock at a moment of the browser's clock.
+  // The server's time in the last event, and the browser's time when that event arrived.
   let heard = { now: 0, at: 0 }
   let lastHeardAt = 0
   let stopFrame: (() => void) | undefined
@@ -72,7 +72,7 @@ export function createPage(): Page {
     })
   }
   const connect = () => {
-    // A dropped frame loses nothing, because the next change publishes everything.
+    // A frame that shows the old feed may be dropped, because the next change publishes the whole view.
     feed = createFeed()
     return createConnection({
       platform: { open: api.openStream, after, now: elapsed },
@@ -83,7 +83,7 @@ export function createPage(): Page {
         if (state.state !== 'connecting') lostAt.value = now()
         connection.value = state
         if (state.state === 'refused') askOtherTabs()
-        // The displayed time stops at once.
+        // Updated now instead of at the next second, so that the shown time stops at once.
         second.value = now()
       },
       onEvent: (event) => {
@@ -120,7 +120,7 @@ export function createPage(): Page {
   }
 
   let handle = token === undefined ? waitForAnswer() : connect()
-  // A link that is pasted into an open tab changes only the fragment.
+  // Pasting a link into an open tab changes only the fragment, so the page is not loaded again.
   window.addEventListener('hashchange', () => {
     const given = takeToken()
     if (given !== undefined) useToken(given)
@@ -150,7 +150,7 @@ function viewOf({ tasks, ...rest }: Known): View {
   return { ...rest, tasks: tasks.newestFirst(), taskOf: (key) => tasks.get(key), findTask: (name) => tasks.find(name) }
 }
 
-/** Identifies the process of the server that sent an event, by the first part of the event's id. */
+/** Returns the part of an event's id that identifies the server process. */
 function runOf(id: string): string {
   return id.slice(0, id.indexOf('-'))
 }
@@ -165,6 +165,6 @@ export const PageContext = createContext<Page | undefined>(undefined)
 
 export function usePage(): Page {
   const page = useContext(PageContext)
-  if (!page) throw new Error('A part of the page is outside of it.')
+  if (!page) throw new Error('usePage needs a PageContext.Provider around the component.')
   return page
 }

@@ -1,4 +1,4 @@
-/** The states of its machine that a task has entered. */
+/** The states of its machine that a task has been in. */
 import type { PageTaskKind, PageTaskState, TaskEvent } from '../wire.js'
 import { isIn, pathOf } from './chart-counts.js'
 import type { ChartEdge, MachineChart } from './chart.js'
@@ -7,17 +7,17 @@ import type { ChartEdge, MachineChart } from './chart.js'
 export interface TaskPath {
   readonly machine: string
   readonly state: string
-  /** The entered states in order, including the current one. A state that was entered again is repeated. */
+  /** The states in the order in which the task entered them, with the current state last. A state that was entered twice is listed twice. */
   readonly visited: readonly string[]
-  /** Whether earlier states are missing, because their events are no longer kept. */
+  /** Whether earlier states are missing, because the server no longer keeps their events. */
   readonly isCut: boolean
 }
 
 const machines: Readonly<Record<PageTaskKind, string>> = { async: 'asyncTask', command: 'commandTask' }
 
 /**
- * @param task its kind and current state
- * @param events its known events, oldest first
+ * @param task the kind and the current state of the task
+ * @param events the known events of the task, oldest first
  */
 export function taskPath(
   task: { readonly kind: PageTaskKind; readonly state: PageTaskState },
@@ -32,26 +32,26 @@ export function taskPath(
   return { machine: machines[task.kind], state, visited, isCut: first !== 'queued' && first !== 'running' }
 }
 
-/** The path in words: `queued → running → completed`. */
+/** Formats a path, such as `queued → running → completed`. */
 export function pathText({ visited, isCut }: TaskPath): string {
   return [...(isCut ? ['…'] : []), ...visited].join(' → ')
 }
 
-/** The same path, in which each state is a path in the chart. */
+/** Returns the same path with the paths of the states in the chart instead of their names. */
 export function onChart(chart: MachineChart, path: TaskPath): TaskPath {
   const find = (state: string): string => pathOf(chart, state)
   return { ...path, state: find(path.state), visited: path.visited.map(find) }
 }
 
 /**
- * Returns the lines that the task has taken.
- * @param path as {@link onChart} returns it
+ * Returns the lines of the chart that the task has followed.
+ * @param path a path that `onChart` has returned
  */
 export function takenEdges({ visited }: TaskPath, edges: readonly ChartEdge[]): ReadonlySet<ChartEdge> {
   const taken = new Set<ChartEdge>()
   visited.slice(1).forEach((to, index) => {
     const state = visited[index] ?? ''
-    // Of nested states, the innermost one handles an event.
+    // If several lines start at nested states, the line from the innermost state handled the event.
     const [edge] = edges
       .filter((line) => line.to === to)
       .flatMap((line) => line.from.filter((from) => isIn(state, from)).map((from) => ({ line, from })))
@@ -61,12 +61,12 @@ export function takenEdges({ visited }: TaskPath, edges: readonly ChartEdge[]): 
   return taken
 }
 
-/** The kind of task that a machine describes; undefined for other machines. */
+/** Returns the kind of task that a machine describes; undefined if the machine does not describe tasks. */
 export function kindOfMachine(id: string): PageTaskKind | undefined {
   return (Object.keys(machines) as PageTaskKind[]).find((kind) => machines[kind] === id)
 }
 
-/** The name of a state in the machine, where a task that has timed out is `failed`. */
+/** Returns the name of a task's state in its machine. The machine has no state `timed-out`: such a task is `failed`. */
 export function machineState(state: PageTaskState): string {
   return state === 'timed-out' ? 'failed' : state
 }

@@ -1,13 +1,14 @@
 /**
- * The token of the printed link. It is kept in this tab, rather than in the address, which is shared and stored, in cookies, which are sent to every
- * port, or in `localStorage`, which the next program on this port could read.
+ * Stores the token of the link that the server prints. The token is in the `sessionStorage` of this tab. It is not in the address, because people share
+ * addresses and browsers store them. It is not in a cookie, because browsers send cookies to every port of a host. It is not in `localStorage`, because
+ * another program that uses this port later could read it there.
  */
 import { readAddress, tokenOf, withParameter } from './addresses.js'
 import { replaceAddress } from './current-address.js'
 
 const KEPT_AS = 'agent-tasks-token'
 
-/** Keeps the token of the address and removes it there. Returns undefined if the address has none. */
+/** Moves the token from the address into this tab's storage. Returns undefined if the address has no token. */
 export function takeToken(): string | undefined {
   const given = tokenOf(location.hash)
   if (given === undefined) return undefined
@@ -16,7 +17,7 @@ export function takeToken(): string | undefined {
   return given
 }
 
-/** The token that this tab keeps. */
+/** Returns the token in this tab's storage. */
 export function keptToken(): string | undefined {
   return sessionStorage.getItem(KEPT_AS) ?? undefined
 }
@@ -26,10 +27,10 @@ export function keepToken(token: string): void {
 }
 
 /**
- * Shares the token with new tabs of the page. Only scripts of the same host and port can ask, and only a tab that its server accepts answers, so
- * another program that uses the port later receives nothing.
- * @param current the token, if the server accepts it
- * @param onToken called with the answer of another tab
+ * Shares the token with new tabs of the page. Only scripts from the same host and port can ask for it. A tab answers only while its server accepts the
+ * token, so a program that uses the port later gets no answer.
+ * @param current returns the token if the server accepts it
+ * @param onToken called with a token that another tab has sent
  * @returns a function that asks the other tabs
  */
 export function shareToken(current: () => string | undefined, onToken: (token: string) => void): () => void {
@@ -45,7 +46,7 @@ export function shareToken(current: () => string | undefined, onToken: (token: s
   return () => channel.postMessage({})
 }
 
-/** Extracts the token from pasted text, which may be the token or the whole link. */
+/** Extracts the token from pasted text, which is the token or a whole link. */
 export function pastedToken(text: string): string {
   const trimmed = text.trim()
   const hash = trimmed.indexOf('#')

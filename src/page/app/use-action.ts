@@ -1,6 +1,6 @@
 /**
- * A request that a person triggers: whether it is in progress, and its error. Its button is `aria-disabled` meanwhile, because a disabled button loses
- * the focus.
+ * A request that a person triggers, with its progress and its error. While the request runs, its button should be `aria-disabled`, because a button that
+ * is `disabled` loses the focus.
  */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { defined } from '../../defined.js'
@@ -9,13 +9,13 @@ import { ApiError } from './api.js'
 export interface ActionState {
   readonly isBusy: boolean
   readonly error?: string
-  /** The path of the invalid field in the request. */
+  /** The path of the wrong field in the request. */
   readonly field?: string
 }
 
 export interface Action {
   readonly state: ReadonlySignal<ActionState>
-  /** Has no effect while a request is in progress. Returns whether it succeeded. */
+  /** Runs a request, unless one is running. Returns whether the request succeeded. */
   run(act: () => Promise<unknown>): Promise<boolean>
 }
 

@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { scrollTo, visibleRows, type ListWindow } from './list-window.js'
 
 export interface ListBox extends ListWindow {
-  /** For the scrolling element. */
+  /** The reference for the element that scrolls. */
   readonly ref: RefObject<HTMLDivElement | null>
   readonly onScroll: () => void
   /** The height of the visible part of the list, in px. */
@@ -17,7 +17,7 @@ export interface ListBox extends ListWindow {
   reveal(index: number): void
 }
 
-/** @param above the height of elements that stay above the rows and cover them, in px */
+/** @param above the height of the elements above the rows that stay in place and cover them, in px */
 export function useListWindow(count: number, rowHeight: number, above = 0): ListBox {
   const ref = useRef<HTMLDivElement>(null)
   const box = useSignal({ scrollTop: 0, height: 600, width: 800 })

@@ -1,9 +1,9 @@
-// `npm run build:page`: builds the page from src/page/app into dist/page. The same sources give the same files.
+// Builds the page from src/page/app into dist/page (`npm run build:page`). The same sources always give the same files.
 import { defineConfig } from 'vite'
 import { machineCharts } from '../../../scripts/chart-plugin.js'
 
 export default defineConfig({
-  // The server may serve the page from any path.
+  // Relative addresses, because a server may serve the page from any path.
   base: './',
   plugins: [machineCharts()],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
@@ -11,11 +11,11 @@ export default defineConfig({
     outDir: '../../../dist/page',
     emptyOutDir: true,
     target: 'es2022',
-    // The content security policy of the page allows no data: and no inline code.
+    // No file is inlined, because the content security policy of the page forbids `data:` URLs and inline code.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // The layout of the machines takes most of the time.
+    // Without this, Vite warns that the plugin is slow. The layout of the machines takes most of the build.
     rolldownOptions: { checks: { bundlerTimings: false } },
   },
 })

@@ -34,8 +34,8 @@ describe('a refused page', () => {
 describe('a lost server', () => {
   it('may have to be started again; what is shown is old', () => {
     expect(lossText('It does not answer.', true)).toMatch(
-      /^It does not answer\. What you see is as it was then\..*start it again/,
+      /^It does not answer\. The page still shows the last state that it received\..*start it again/,
     )
-    expect(lossText('It does not answer.', false)).not.toMatch(/as it was/)
+    expect(lossText('It does not answer.', false)).not.toMatch(/last state/)
   })
 })

@@ -51,7 +51,7 @@ describe('the commands of a submission', () => {
     expect(request).toBeUndefined()
     expect([...(errors ?? [])]).toEqual([
       [2, { a: 'Fill this in.' }],
-      [3, { a: 'Not a number: x' }],
+      [3, { a: 'A number is needed, not x.' }],
     ])
   })
 

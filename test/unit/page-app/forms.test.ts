@@ -95,11 +95,11 @@ describe('the content of a form', () => {
   it.each([
     [{ name: '' }, 'name', 'Fill this in.'],
     [{ count: '1.5' }, 'count', 'A whole number is needed, not 1.5.'],
-    [{ count: '0' }, 'count', 'At least 1.'],
-    [{ count: '6' }, 'count', 'At most 5.'],
-    [{ price: 'x' }, 'price', 'Not a number: x'],
-    [{ price: 'Infinity' }, 'price', 'Not a number: Infinity'],
-    [{ list: '[1' }, 'list', /^Not JSON: /],
+    [{ count: '0' }, 'count', 'A number of at least 1 is needed.'],
+    [{ count: '6' }, 'count', 'A number of at most 5 is needed.'],
+    [{ price: 'x' }, 'price', 'A number is needed, not x.'],
+    [{ price: 'Infinity' }, 'price', 'A number is needed, not Infinity.'],
+    [{ list: '[1' }, 'list', /^JSON is needed: /],
   ])('says at the field what is wrong with %j', (entries, name, words) => {
     const { errors } = contentOf(fields, { name: 'A', ...entries })
     expect(Object.keys(errors ?? {})).toEqual([name])

@@ -1,4 +1,4 @@
-/** Delivery: what each owner is owed, what was delivered, and why the rest waits. */
+/** The part Delivery: for each owner, the results that wait, the results that were delivered, and why the former wait. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import { counted } from '../text/format.js'
@@ -13,9 +13,7 @@ export function DeliveryPart() {
       <div class="part-head">
         <h1 id="delivery-heading">Delivery</h1>
       </div>
-      {ownersLeftOut > 0 && (
-        <p class="hint">{counted(ownersLeftOut, 'more owner')} of whom something is owed: these come first.</p>
-      )}
+      {ownersLeftOut > 0 && <p class="hint">Not shown: {counted(ownersLeftOut, 'more owner')} with owed results.</p>}
       {sorted.length > 0 ? (
         <>
           <Terms />
@@ -30,17 +28,18 @@ export function DeliveryPart() {
           title="This server has no async tasks"
           command="await createTaskPage({ tasks: createAgentTasks({ … }) })"
         >
-          Results are delivered to the owners of async tasks. Give the page the tasks of an agent host:
+          Results are delivered to the owners of async tasks. To see deliveries, pass the tasks of an agent host to the
+          page:
         </EmptyState>
       ) : hello?.hints === 'mcp' ? (
         <EmptyState title="No results yet" command="Which of your background tasks have ended, and what came out?">
-          When a task ends, its result is owed to the agent. The next tool call of its MCP client brings it; to have it
-          at once, ask:
+          When a task ends, the next tool call of your MCP client delivers the result to the agent. To get results at
+          once, ask the agent:
         </EmptyState>
       ) : (
         <EmptyState title="No results yet" command="tasks.setupAsyncTaskAutoTrigger(isAgentBusy, triggerAgentTurn)">
-          When a task of an owner ends, its result is owed to that owner until a message has carried it. An owner that
-          subscribes gets it by itself.
+          When a task ends, its result waits until a message delivers it to the owner of the task. An auto-trigger sends
+          such messages as soon as the agent is idle:
         </EmptyState>
       )}
     </section>

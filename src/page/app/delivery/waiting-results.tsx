@@ -1,11 +1,11 @@
-/** The results that wait for an owner, each with the reason. */
+/** The results that wait for delivery to an owner, grouped by the reason why they wait. */
 import type { OwnerDelivery } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { TaskLink } from '../task/task-facts.js'
 import { waitingGroups } from '../text/deliveries.js'
 import { counted, growing, timeOfDay } from '../text/format.js'
 
-/** With more results than this, they are folded. */
+/** A list with more results than this is closed at first. */
 const MANY = 5
 
 export function WaitingResults({ delivery }: { readonly delivery: OwnerDelivery }) {

@@ -1,4 +1,4 @@
-/** Converts the entries of a form into content. It checks what a form can check; the server checks the rest. */
+/** Converts the entries of a form to content. A form checks only types and limits; the server checks the rest. */
 import { WHOLE, type FormField } from './form-fields.js'
 
 /** The entry of each field, by name. */
@@ -10,7 +10,7 @@ export type FormResult =
   | { readonly content: Readonly<Record<string, unknown>>; readonly errors?: undefined }
   | { readonly content?: undefined; readonly errors: FieldErrors }
 
-/** An empty entry omits the property. */
+/** Converts the entries, or returns their errors. A field with an empty entry is left out of the content. */
 export function contentOf(fields: readonly FormField[], entries: Entries): FormResult {
   const content: [string, unknown][] = []
   const errors: [string, string][] = []
@@ -20,7 +20,7 @@ export function contentOf(fields: readonly FormField[], entries: Entries): FormR
     else if (field.name === WHOLE) content.push(...Object.entries(read.value as Record<string, unknown>))
     else if (read.value !== undefined) content.push([field.name, read.value])
   }
-  // `fromEntries` keeps a property named `__proto__`.
+  // Unlike an assignment, `fromEntries` also keeps a property named `__proto__`.
   return errors.length > 0 ? { errors: Object.fromEntries(errors) } : { content: Object.fromEntries(content) }
 }
 
@@ -47,10 +47,12 @@ function readEntry(field: FormField, entry: string): Read {
 
 function readNumber(entry: string, field: FormField & { readonly type: 'number' | 'integer' }): Read {
   const value = Number(entry)
-  if (!Number.isFinite(value)) return { error: `Not a number: ${entry}` }
+  if (!Number.isFinite(value)) return { error: `A number is needed, not ${entry}.` }
   if (field.type === 'integer' && !Number.isInteger(value)) return { error: `A whole number is needed, not ${entry}.` }
-  if (field.minimum !== undefined && value < field.minimum) return { error: `At least ${field.minimum}.` }
-  if (field.maximum !== undefined && value > field.maximum) return { error: `At most ${field.maximum}.` }
+  if (field.minimum !== undefined && value < field.minimum)
+    {return { error: `A number of at least ${field.minimum} is needed.` }}
+  if (field.maximum !== undefined && value > field.maximum)
+    {return { error: `A number of at most ${field.maximum} is needed.` }}
   return { value }
 }
 
@@ -60,11 +62,11 @@ function readJson(entry: string, needsObject: boolean): Read {
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
     return needsObject && !isObject ? { error: 'An object is needed, such as {"name": "value"}.' } : { value }
   } catch (error) {
-    return { error: `Not JSON: ${error instanceof Error ? error.message : String(error)}` }
+    return { error: `JSON is needed: ${error instanceof Error ? error.message : String(error)}` }
   }
 }
 
-/** Returns the field that the path of a server error names. */
+/** Returns the name of the field that a server error is about; undefined if it is about another thing. */
 export function fieldOfPath(path: string, fields: readonly FormField[]): string | undefined {
   return fields.find(({ name }) => name !== WHOLE && (path === name || path.startsWith(`${name}.`)))?.name
 }

@@ -2,7 +2,7 @@
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** The formats for which browsers have their own input types. */
+/** The text formats for which browsers have their own input types. */
 export type TextFormat = 'email' | 'url' | 'date'
 
 export interface Choice {
@@ -18,16 +18,16 @@ interface FieldBase {
   readonly initial: string
 }
 
-/** A field. Every entry is text. `json` is for values that no other field can express. */
+/** A field of a form. Each entry is a text. The type `json` is for values that the other types cannot express. */
 export type FormField =
   | (FieldBase & { readonly type: 'text'; readonly isLong: boolean; readonly format?: TextFormat })
   | (FieldBase & { readonly type: 'number' | 'integer'; readonly minimum?: number; readonly maximum?: number })
   | (FieldBase & { readonly type: 'boolean' })
-  /** The entry is the index of a choice. */
+  /** The entry is the index of the choice. */
   | (FieldBase & { readonly type: 'choice'; readonly choices: readonly Choice[] })
   | (FieldBase & { readonly type: 'json' })
 
-/** The name of the field for the whole value, if the schema has no properties. */
+/** The name of the single field that stands for the whole value, if the schema names no properties. */
 export const WHOLE = ''
 
 export function fieldsOf(schema: Schema): readonly FormField[] {
@@ -66,7 +66,7 @@ function fieldOf(name: string, schema: Schema, isRequired: boolean): FormField {
     case 'integer':
       return { ...base, type, initial, ...limitsOf(schema) }
     case 'boolean':
-      // An unticked box means no if an answer is required.
+      // For a required field, a checkbox that is not ticked means `false`.
       return { ...base, type: 'boolean', initial: initial === '' && isRequired ? 'false' : initial }
     default:
       return { ...base, type: 'json', initial: preset === undefined ? '' : JSON.stringify(preset, null, 2) }

@@ -1,4 +1,4 @@
-/** A form made from a JSON Schema. Errors are shown at their fields. */
+/** A form made from a JSON Schema. Each error is shown at its field. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
@@ -13,7 +13,7 @@ import { SchemaFields } from './schema-fields.js'
 interface Props {
   readonly fields: readonly FormField[]
   readonly action: Action
-  /** The prefix of field names in the paths of server errors. */
+  /** The prefix that server errors have before the name of a field. */
   readonly errorPrefix: string
   readonly submitLabel: string
   readonly onSubmit: (content: Readonly<Record<string, unknown>>) => void

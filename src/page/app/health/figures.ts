@@ -1,4 +1,4 @@
-/** The groups of figures that share a chart. */
+/** The values that each chart of the part Health shows. */
 import type { HealthPoint } from '../../wire.js'
 import { count, duration } from '../text/format.js'
 import type { ChartPoint } from './line-path.js'
@@ -27,7 +27,7 @@ export function chartsOf(points: readonly HealthPoint[]): readonly Chart[] {
   const perSecond = (ended: number): number => ended / SECONDS_OF_A_POINT
   return [
     {
-      title: 'Tasks a second',
+      title: 'Tasks per second',
       write: (value) => `${count(value)}/s`,
       lines: [
         line('Started', 'running', ({ started }) => perSecond(started)),
@@ -35,7 +35,7 @@ export function chartsOf(points: readonly HealthPoint[]): readonly Chart[] {
       ],
     },
     {
-      title: 'Failures and cancellations a second',
+      title: 'Failures and cancellations per second',
       write: (value) => `${count(value)}/s`,
       lines: [
         line('Failed', 'failed', ({ failed }) => perSecond(failed)),
@@ -43,12 +43,12 @@ export function chartsOf(points: readonly HealthPoint[]): readonly Chart[] {
       ],
     },
     {
-      title: 'From creation to end',
+      title: 'Duration from creation to end',
       write: duration,
       lines: [line('p50', 'running', ({ p50 }) => p50), line('p99', 'timed-out', ({ p99 }) => p99)],
     },
     {
-      title: 'At the same time',
+      title: 'Tasks and owed results at each time',
       write: count,
       lines: [
         line('Running', 'running', ({ running }) => running),

@@ -1,4 +1,4 @@
-/** Health: the last hour in small charts. */
+/** The part Health: the last hour in four charts. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import { chartsOf } from './figures.js'
@@ -6,7 +6,7 @@ import { HealthTable } from './health-table.js'
 import { LineChart } from './line-chart.js'
 
 const LONGEST_MS = 3600_000
-/** The shortest time axis, so that the lines of a new server are readable. */
+/** The shortest time axis, in ms. With a shorter one, the lines of a new server would be hard to read. */
 const SHORTEST_MS = 300_000
 
 export function HealthPart() {
@@ -19,7 +19,7 @@ export function HealthPart() {
     <section class="part" aria-labelledby="health-heading">
       <div class="part-head">
         <h1 id="health-heading">Health</h1>
-        <p class="hint">Ten seconds a point, an hour at most</p>
+        <p class="hint">The last hour, with one point for every ten seconds</p>
       </div>
       {health.length === 0 ? (
         <EmptyState title="Nothing is measured yet">

@@ -1,4 +1,4 @@
-/** The figures of the charts as a table, for screen readers and for people who prefer numbers. */
+/** The values of the charts as a table, for screen readers and for people who prefer numbers. */
 import type { HealthPoint } from '../../wire.js'
 import { count, duration, timeOfDay } from '../text/format.js'
 

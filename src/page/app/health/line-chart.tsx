@@ -1,4 +1,4 @@
-/** A chart of lines. Each line has its own dashes and colour. The table below contains the figures. */
+/** A chart with up to three lines, which differ in colour and in their dashes. */
 import { timeOfDay } from '../text/format.js'
 import type { Chart } from './figures.js'
 import { linePath, roundMax } from './line-path.js'

@@ -1,7 +1,7 @@
-/** The lines of a small chart. */
+/** The lines of a chart in the part Health. */
 export interface ChartPoint {
   readonly at: number
-  /** Absent if there is no value. The line then has a gap. */
+  /** Undefined if there is no value at this time. The line then has a gap. */
   readonly value?: number | undefined
 }
 
@@ -13,7 +13,7 @@ export interface ChartBox {
   readonly height: number
 }
 
-/** The `d` attribute of an SVG path. A single point between gaps becomes a short stroke. */
+/** Returns the `d` attribute of an SVG path. A single point between two gaps is a short stroke. */
 export function linePath(points: readonly ChartPoint[], { from, to, max, width, height }: ChartBox): string {
   let isDrawing = false
   const parts: string[] = []
@@ -30,7 +30,7 @@ export function linePath(points: readonly ChartPoint[], { from, to, max, width, 
   return parts.join('')
 }
 
-/** Returns the smallest 1, 2 or 5 times a power of ten that is at least the given value, as the end of the axis. */
+/** Returns the end of the axis: the smallest number that is not less than `value`, and is 1, 2 or 5 times a power of ten. */
 export function roundMax(value: number): number {
   if (value <= 1) return 1
   const power = 10 ** Math.floor(Math.log10(value))

@@ -1,4 +1,4 @@
-/** History: tasks that have ended, searched by words, also those that memory does not keep any longer. The search is in the address. */
+/** The part History: a search of the tasks that have ended, including those that only the store still has. The search is in the address. */
 import type { PageTaskKind } from '../../wire.js'
 import { withParameter } from '../addresses.js'
 import { replaceAddress } from '../current-address.js'
@@ -17,7 +17,7 @@ const KINDS: Readonly<Record<string, PageTaskKind>> = { 'Tasks of agents': 'asyn
 
 const WORDS = new Map<string, string>(ENDS.map((end) => [end, LOOKS[end].word]))
 
-/** The distinct names, without runs, because a run owns tasks only until it ends. */
+/** Returns the distinct names. Names of runs are left out, because a run owns tasks only until it ends. */
 const namesOf = (names: readonly (string | undefined)[]): string[] =>
   [...new Set(names.filter((name): name is string => name !== undefined && !isRun(name)))].sort()
 
@@ -78,7 +78,7 @@ export function HistoryPart({ address }: PartProps) {
             value={kind}
             options={Object.keys(KINDS)}
             onChange={(to) => {
-              // Filters by name do not apply to the other kind of task.
+              // The other kind of task has other filters by name.
               const kept = new URLSearchParams(query)
               for (const [name] of filters) kept.delete(name)
               const at = { ...address, query: kept }
@@ -93,12 +93,12 @@ export function HistoryPart({ address }: PartProps) {
         </p>
       )}
       {tasks.length === 0 && !isLive ? (
-        <EmptyState title="The history is read when the server is there" />
+        <EmptyState title="The history appears when the server is connected" />
       ) : tasks.length === 0 && !isBusy && error === undefined ? (
         <EmptyState title={query.toString() === '' ? 'Nothing has ended yet' : 'No task matches the search'}>
           {query.toString() === ''
-            ? 'A task appears here when it has ended. With a store it stays for days, also when the server starts again.'
-            : 'Each word must occur. A word of three letters and more also stands for those that begin with it.'}
+            ? 'A task appears here when it has ended. With a store, it stays for days, even if the server restarts.'
+            : 'A task must contain each word of the search. A search word of three or more letters also finds longer words that begin with it.'}
         </EmptyState>
       ) : (
         <ol class="past-tasks" aria-busy={isBusy}>

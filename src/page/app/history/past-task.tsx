@@ -1,4 +1,4 @@
-/** One task of the history: its result opens below it. */
+/** One task of the history, with its result folded below it. */
 import type { ActionDone, PastTaskRow } from '../../wire.js'
 import { addressOf, encoded } from '../addresses.js'
 import { goTo } from '../current-address.js'
@@ -43,7 +43,7 @@ export function PastTask({ task }: { readonly task: PastTaskRow }) {
           type="button"
           aria-disabled={isBusy}
           disabled={!canRunAgain || connection.value.state !== 'live'}
-          title={canRunAgain ? undefined : 'Its subagent or instance is not there'}
+          title={canRunAgain ? undefined : 'The subagent or instance of this task no longer exists'}
           aria-label={`Run again: ${visible(title)}`}
           onClick={run}
         >

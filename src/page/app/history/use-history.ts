@@ -1,4 +1,4 @@
-/** Loads the pages of a search, and loads them again when the search changes. */
+/** Loads the results of a search page by page. Starts again when the search changes. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { defined } from '../../../defined.js'
@@ -13,10 +13,10 @@ export interface HistoryState {
   readonly isBusy: boolean
 }
 
-/** The delay after typing, in ms. */
+/** How long the page waits after a key press before it searches, in ms. */
 const PAUSE_MS = 250
 
-/** @param query the parameters of the search */
+/** @param query the parameters of the search in the address */
 export function useHistory(query: URLSearchParams): {
   readonly state: ReadonlySignal<HistoryState>
   /** Loads the next page. */

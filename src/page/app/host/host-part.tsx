@@ -1,4 +1,4 @@
-/** Host: what is paused, and the schedules and monitors that wake its agents. */
+/** The part Host: what is paused, and the schedules and monitors that wake the host's agents. */
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { HostRow } from '../../wire.js'
@@ -16,7 +16,7 @@ const WORDS = {
   monitors: { word: 'Monitor', when: 'Ends in', label: 'Cancel', action: 'cancel' },
 } as const
 
-/** How many rows are shown at first and added at a time. */
+/** How many rows are shown at first. The button "Show more" adds as many. */
 const MANY = 100
 
 export function HostPart() {
@@ -32,7 +32,9 @@ export function HostPart() {
         <h1 id="host-heading" tabIndex={-1}>
           Host
         </h1>
-        <p role="status">{pause && `All tasks are paused since ${timeOfDay(pause.at)}, ${visible(pause.detail)}.`}</p>
+        <p role="status">
+          {pause && `All tasks have been paused since ${timeOfDay(pause.at)}, ${visible(pause.detail)}.`}
+        </p>
         {hello?.hasAsync === true && (
           <div class="toolbar">
             <label hidden={pause !== undefined}>

@@ -1,4 +1,4 @@
-/** One command of a submission: its tool and arguments. */
+/** The fields of one command of a new command task: the tool and its arguments. */
 import type { PageInstance } from '../../wire.js'
 import type { FieldErrors } from '../forms/form-content.js'
 import type { FormField } from '../forms/form-fields.js'
@@ -12,7 +12,7 @@ interface Props {
   readonly tools: PageInstance['tools']
   readonly fields: readonly FormField[]
   readonly errors: FieldErrors
-  /** An error about the whole command. */
+  /** An error that concerns the whole command. */
   readonly error: string | undefined
   readonly onChange: (change: Partial<Omit<Draft, 'id'>>) => void
 }

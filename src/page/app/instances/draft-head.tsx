@@ -1,4 +1,4 @@
-/** The position of a command, with buttons to move or remove it. */
+/** The number of a command in the form, with buttons to move or remove the command. */
 interface Props {
   readonly index: number
   readonly count: number

@@ -1,22 +1,22 @@
-/** The commands of a submission while they are edited. */
+/** The commands of a new command task while a person edits them. */
 import type { SubmitRequest } from '../../wire.js'
 import { contentOf, type Entries, type FieldErrors } from '../forms/form-content.js'
 import type { FormField } from '../forms/form-fields.js'
 
 export interface Draft {
-  /** Stays the same when the command is moved. */
+  /** The same id after the command was moved. */
   readonly id: number
   readonly tool: string
   readonly entries: Entries
 }
 
-/** Uses the tool of the last command, because the next one is often similar. */
+/** Adds a command with the same tool as the last command, because the next command is often similar. */
 export function withAnother(drafts: readonly Draft[], firstTool: string): readonly Draft[] {
   const id = Math.max(0, ...drafts.map((draft) => draft.id)) + 1
   return [...drafts, { id, tool: drafts.at(-1)?.tool ?? firstTool, entries: {} }]
 }
 
-/** @param by how many places down; negative for up. Nothing moves beyond the ends */
+/** @param by the number of places to move down; negative to move up. A move beyond an end of the list has no effect */
 export function withMoved(drafts: readonly Draft[], id: number, by: number): readonly Draft[] {
   const from = drafts.findIndex((draft) => draft.id === id)
   const [moved, to] = [drafts[from], from + by]
@@ -24,7 +24,7 @@ export function withMoved(drafts: readonly Draft[], id: number, by: number): rea
   return drafts.toSpliced(from, 1).toSpliced(to, 0, moved)
 }
 
-/** Another tool has other fields, so its arguments start empty. */
+/** Changes one command. A change of the tool must also empty the entries, because another tool has other fields. */
 export function withChanged(
   drafts: readonly Draft[],
   id: number,
@@ -35,10 +35,10 @@ export function withChanged(
 
 export type Checked =
   | { readonly request: SubmitRequest; readonly errors?: undefined }
-  /** By command id. Commands without errors are omitted. */
+  /** The errors by command id. Commands without errors are absent. */
   | { readonly request?: undefined; readonly errors: ReadonlyMap<number, FieldErrors> }
 
-/** @param name may be empty */
+/** @param name the name of the task; empty for the default name */
 export function requestOf(
   name: string,
   drafts: readonly Draft[],
@@ -55,15 +55,15 @@ export function requestOf(
   return errors.size > 0 ? { errors } : { request: { commands, ...(trimmed !== '' && { name: trimmed }) } }
 }
 
-/** The part of a submission that a server error refers to. */
+/** The part of the form that a server error is about. */
 export type ErrorPlace =
   | { readonly type: 'name' }
-  /** `path` is relative to the arguments. It is empty for an error about the tool or all arguments. */
+  /** `path` is the wrong argument. It is empty if the error is about the tool or about all arguments. */
   | { readonly type: 'command'; readonly id: number; readonly path: string }
   | { readonly type: 'all' }
 
 /**
- * @param field the path in the request
+ * @param field the path of the wrong field in the request
  * @param sent the commands as they were sent
  */
 export function placeOf(field: string | undefined, sent: readonly Draft[]): ErrorPlace {

@@ -1,4 +1,4 @@
-/** One instance: its connection, lane and tools. */
+/** One instance: its connection, its queue and its tools. */
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { PageInstance } from '../../wire.js'
@@ -85,7 +85,7 @@ export function InstanceCard({ instance, isOpen }: Props) {
           <ActionButton
             path={`/api/instances/${encodeURIComponent(id)}/${pausedSince === undefined ? 'pause' : 'resume'}`}
             label={pausedSince === undefined ? 'Pause' : 'Resume'}
-            title="The task that runs goes on either way"
+            title="The running task continues in both cases"
           />
         </div>
       )}

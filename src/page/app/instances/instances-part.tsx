@@ -1,4 +1,4 @@
-/** Instances: where commands run. */
+/** The part Instances: the instances on which commands run. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import type { PartProps } from '../shell/part-props.js'
@@ -19,7 +19,7 @@ export function InstancesPart({ address }: PartProps) {
         </div>
       ) : hello?.hasCommands === false ? (
         <EmptyState title="This page has no task manager" command="await createTaskPage({ tasks, taskManager })">
-          Commands run on instances of a task manager. Give the page one:
+          Commands run on instances of a task manager. Pass one to the page:
         </EmptyState>
       ) : hello?.hints === 'mcp' ? (
         <EmptyState

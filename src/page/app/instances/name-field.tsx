@@ -1,4 +1,4 @@
-/** The optional name of a task. */
+/** The field for the optional name of a new command task. */
 import { visible } from '../text/visible.js'
 
 interface Props {

@@ -1,4 +1,4 @@
-/** Submits a task to an instance: one command or several, each with a form made from the schema of its tool. */
+/** Submits a command task to an instance. Each command has a form that is made from the schema of its tool. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import type { ActionDone, PageInstance } from '../../wire.js'
@@ -57,7 +57,7 @@ export function SubmitForm({ instance, onClose }: Props) {
   }
   const move = (draft: Draft, by: number): void => {
     drafts.value = withMoved(drafts.value, draft.id, by)
-    // At the end of the list a button is disabled, so the other button gets the focus.
+    // At an end of the list, one of the two buttons is disabled. The other button then gets the focus.
     const [wanted, other] = by < 0 ? ['up', 'down'] : ['down', 'up']
     const at = `[data-draft="${draft.id}"]`
     focus(`${at} .${wanted}:enabled, ${at}:not(:has(.${wanted}:enabled)) .${other}`)
@@ -104,7 +104,7 @@ export function SubmitForm({ instance, onClose }: Props) {
       <p>
         <button
           type="button"
-          title="Commands run one after the other; when one fails, the rest is not run"
+          title="Commands run one after the other. If one fails, the commands after it are not run"
           onClick={add}
         >
           Add a command
@@ -138,7 +138,7 @@ function onFrameFocus(form: HTMLFormElement | null, selector: string): void {
   onFrame(() => form?.querySelector<HTMLElement>(selector)?.focus())
 }
 
-/** Caches the fields of each tool, so that entries are kept. */
+/** Computes the fields of each tool once. With new field objects, the form would lose its entries. */
 function fieldReader(tools: PageInstance['tools']): (tool: string) => readonly FormField[] {
   const known = new Map(tools.map(({ name, inputSchema }) => [name, fieldsOf(inputSchema)]))
   return (tool) => known.get(tool) ?? []

@@ -1,16 +1,16 @@
-/** A launch while it is filled in, and the request that it becomes. */
+/** The content of the launch form, and the request that is made from it. */
 import { defined } from '../../../defined.js'
 import type { LaunchRequest, PageSubagent } from '../../wire.js'
 import { contentOf, fieldOfPath, type Entries, type FieldErrors } from '../forms/form-content.js'
 import { fieldsOf, type FormField } from '../forms/form-fields.js'
 
-/** The parts of a launch that have fields made from a schema. */
+/** The fields of the request whose forms are made from a schema. */
 export const PARTS_WITH_FIELDS = ['context', 'options'] as const
 type PartWithFields = (typeof PARTS_WITH_FIELDS)[number]
 
 export interface LaunchDraft {
   readonly goal: string
-  /** Empty for the owner of the host. */
+  /** Empty for the default owner of the host. */
   readonly owner: string
   readonly context: Entries
   readonly options: Entries
@@ -29,13 +29,13 @@ export interface LaunchErrors {
 
 export const NO_ERRORS: LaunchErrors = { context: {}, options: {} }
 
-/** A subagent without a schema takes any object. */
+/** The field of a subagent without a schema, which accepts any object. */
 const ANY_CONTEXT: readonly FormField[] = [
   {
     type: 'json',
     name: 'context',
     label: 'Context',
-    description: 'Further data for the subagent, by name.',
+    description: 'Further data for the subagent, as a JSON object.',
     isRequired: false,
     initial: '',
   },
@@ -72,7 +72,10 @@ export function requestOf({ goal, owner, ...entries }: LaunchDraft, fields: Fiel
   return { request }
 }
 
-/** Assigns an error of the server to its field. @param path the path of the invalid field in the request */
+/**
+ * Assigns an error of the server to a field of the form.
+ * @param path the path of the wrong field in the request
+ */
 export function errorsOf(error: string, path: string | undefined, fields: Fields): LaunchErrors {
   if (path === 'goal' || path === 'owner') return { ...NO_ERRORS, [path]: error }
   for (const part of PARTS_WITH_FIELDS) {

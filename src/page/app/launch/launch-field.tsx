@@ -1,4 +1,4 @@
-/** A field that every launch has, with its label, its help and what is wrong with it. */
+/** A field of the launch form that every subagent has, with its label, help and error. */
 import type { ComponentChildren } from 'preact'
 import { visible } from '../text/visible.js'
 
@@ -13,7 +13,7 @@ interface Props {
   readonly label: string
   readonly help?: string | undefined
   readonly error?: string | undefined
-  /** Makes the input. */
+  /** Renders the input with these attributes. */
   readonly children: (shared: Shared) => ComponentChildren
 }
 

@@ -1,4 +1,4 @@
-/** Launches a task: a subagent, a goal, the fields of the subagent's schema, and further options. */
+/** The form that launches a task. It has the subagent, the goal, the fields of the subagent's schema, and further options. */
 import { useSignal } from '@preact/signals'
 import { useId, useMemo, useRef } from 'preact/hooks'
 import type { ActionDone, PageSubagent, PageSubagents } from '../../wire.js'

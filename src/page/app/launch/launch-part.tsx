@@ -1,4 +1,4 @@
-/** Launch: starts a task of a subagent. The chosen subagent is in the address. */
+/** The part Launch: starts a task of a subagent. The selected subagent is in the address. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import type { PartProps } from '../shell/part-props.js'

@@ -1,4 +1,4 @@
-/** Why this page cannot launch tasks, and what to do about it. */
+/** Explains why the page cannot launch tasks, and what to do about it. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 
@@ -17,7 +17,7 @@ export function NoSubagents() {
   if (hello?.hasAsync !== true) {
     return (
       <EmptyState title={TITLE}>
-        It has no agent host, whose subagents could be launched. Commands can be submitted in{' '}
+        This page has no agent host, and therefore no subagents. You can submit commands in{' '}
         <a href="#/instances">Instances</a>.
       </EmptyState>
     )
@@ -27,7 +27,7 @@ export function NoSubagents() {
       title={TITLE}
       command={'const tasks = createAgentTasks({ subagents: { … } })\nawait createTaskPage({ tasks })'}
     >
-      The page offers the subagents that createAgentTasks has, and this host has none. Pass them to it:
+      The page offers the subagents that your code passes to createAgentTasks. This host has none yet:
     </EmptyState>
   )
 }

@@ -1,4 +1,4 @@
-/** The subagents of the host, read again after each reconnection. */
+/** Loads the subagents of the host. Loads them again after each reconnection. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { PageSubagents } from '../../wire.js'

@@ -1,4 +1,7 @@
-/** Machines: the charts with the number of actors in each state. A click on a state of a task lists the tasks in this state. */
+/**
+ * The part Machines: the charts of the machines with the number of actors in each state. A click on a state of a task machine lists the tasks in that
+ * state.
+ */
 import { machineCharts } from 'virtual:machine-charts'
 import { useEffect, useRef } from 'preact/hooks'
 import { addressOf, type Address } from '../addresses.js'
@@ -68,7 +71,7 @@ function stateLink(machine: string, path: string) {
   return { id: `state-${machine}-${path}`, href: addressOf('machines', undefined, query) }
 }
 
-/** The state in the address, if the address has a known one. */
+/** Returns the state in the address; undefined if the address has none that exists. */
 function chosenIn({ query }: Address): { readonly chart: MachineChart; readonly node: ChartNode } | undefined {
   const chart = machineCharts.find(({ id }) => id === query.get('machine') && kindOfMachine(id) !== undefined)
   const node = chart && statesOf(chart).find(({ path }) => path === query.get('state'))

@@ -6,8 +6,8 @@ import { kindOfMachine, machineState } from '../task-path.js'
 import { STATES } from '../text/states.js'
 
 /**
- * Keeps the order of the tasks. A state of a machine that does not describe tasks has none.
- * @param path the path of the state in the chart; it may contain further states
+ * Returns the tasks in a state, in the given order. If the machine does not describe tasks, there are none.
+ * @param path the path of the state in the chart. Tasks in states nested inside it are included
  */
 export function tasksInState(chart: MachineChart, path: string, tasks: readonly PageTask[]): readonly PageTask[] {
   const kind = kindOfMachine(chart.id)

@@ -1,4 +1,4 @@
-/** Sends a request to the server and shows why it failed. The button keeps the focus while it is busy. */
+/** A button that sends a request to the server, and shows the error if the request fails. The button keeps the focus while the request runs. */
 import { usePage } from '../page-state.js'
 import { visible } from '../text/visible.js'
 import { useAction } from '../use-action.js'

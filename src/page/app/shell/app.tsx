@@ -1,4 +1,4 @@
-/** The frame around the parts. */
+/** The frame of the page: header, navigation, and the part that the address names. */
 import { useSignalEffect } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { defined } from '../../../defined.js'
@@ -81,7 +81,7 @@ export function App() {
   )
 }
 
-/** The fragment is the address of the part, so the link moves the focus itself. */
+/** Moves the focus to the content. The fragment already holds the address of the part, so the link cannot use it for this. */
 function skip(event: Event): void {
   event.preventDefault()
   document.getElementById('main')?.focus()

@@ -1,4 +1,4 @@
-/** The state of the connection in words. Always visible. */
+/** The state of the connection in words, which every part shows. */
 import { usePage } from '../page-state.js'
 import { timeOfDay } from '../text/format.js'
 

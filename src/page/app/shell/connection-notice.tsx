@@ -14,7 +14,7 @@ export function ConnectionNotice() {
     return (
       <div class="notice" role="alert">
         <p>
-          <strong>The server is lost.</strong> {visible(lossText(now.why, hasSeen))}
+          <strong>The connection to the server is lost.</strong> {visible(lossText(now.why, hasSeen))}
         </p>
         <button type="button" onClick={retryNow}>
           Try now

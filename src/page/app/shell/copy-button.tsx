@@ -1,14 +1,14 @@
-/** A button that copies a text. If the clipboard is not available, it shows the text for manual copying. */
+/** A button that copies a text. If the page may not use the clipboard, it shows the text, so that a person can copy it. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { after } from '../browser-clock.js'
 import { visible } from '../text/visible.js'
 
 interface Props {
-  /** A long text is loaded on demand. */
+  /** The text, or a function that loads it when the button is pressed. */
   readonly text: string | (() => Promise<string>)
   readonly label: string
-  /** The name of the copied text, if the label does not include it. */
+  /** A name for the copied text, if the label does not contain one. */
   readonly what?: string
 }
 

@@ -1,4 +1,4 @@
-/** The content of an empty part: what to do next, with a command to copy. */
+/** What a part shows when it is empty: what to do next, with a command to copy. */
 import type { ComponentChildren } from 'preact'
 import { CopyButton } from './copy-button.js'
 

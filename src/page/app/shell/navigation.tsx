@@ -1,10 +1,10 @@
-/** The parts of the page. */
+/** The links to the parts of the page. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Hello } from '../../wire.js'
 import { PARTS, PART_NAMES, addressOf, type Part } from '../addresses.js'
 import { usePage } from '../page-state.js'
 
-/** A server of command tasks has no host, and delivers no results to agents. */
+/** Whether the navigation offers a part. A server that has only command tasks has no host, and no results to deliver to agents. */
 function isOffered(part: Part, hello: Hello | undefined): boolean {
   if (part === 'launch') return hello?.canLaunch === true
   return (part !== 'host' && part !== 'delivery') || hello?.hasAsync !== false
@@ -13,7 +13,7 @@ function isOffered(part: Part, hello: Hello | undefined): boolean {
 export function Navigation({ current }: { readonly current: Part }) {
   const { host, hello } = usePage().view.value
   const list = useRef<HTMLUListElement>(null)
-  // On a narrow screen it scrolls.
+  // On a narrow screen the list scrolls sideways, so the current link may be out of view.
   useEffect(() => list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [current])
   return (
     <nav aria-label="Parts">

@@ -1,4 +1,4 @@
-/** The message that is shown when there are no tasks. */
+/** What the page shows when there are no tasks. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from './empty-state.js'
 

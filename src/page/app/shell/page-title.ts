@@ -1,16 +1,16 @@
-/** The title of the document, which distinguishes several open pages and shows their state. */
+/** The title of the document. It distinguishes several open pages and shows the state of each. */
 import { PART_NAMES, type Part } from '../addresses.js'
 import type { Connection } from '../stream/connection.js'
 import { visible } from '../text/visible.js'
 
 interface Titled {
   readonly part: Part
-  /** The title of the task that the part is about. */
+  /** The title of the task that the part shows. */
   readonly task?: string
   /** The number of tasks with open questions. */
   readonly asking: number
   readonly state: Connection['state']
-  /** The name and the port of the server. */
+  /** The host name and the port of the server. */
   readonly host: string
 }
 

@@ -1,4 +1,4 @@
-/** The number of tasks that wait for a person's answer, with a link to them. Visible in every part. */
+/** The number of tasks that wait for an answer, with a link to them. Every part shows it. */
 import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
 

@@ -1,4 +1,4 @@
-/** Keeps the focus on the page. If the element that had it is gone with its part, such as a form that was sent, the heading of the new part gets it. */
+/** Moves the focus to the heading of a new part, if the element that had the focus was removed with the previous part. */
 import { useEffect, useRef } from 'preact/hooks'
 import { addressOf, type Address } from '../addresses.js'
 

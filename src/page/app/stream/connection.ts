@@ -1,9 +1,9 @@
 /**
- * The connection to the server: one stream at a time, with growing pauses between attempts.
+ * The connection to the server: one event stream at a time. The pause between two attempts to connect grows from 250 ms to 4 s.
  *
- * 1. "Live" means that data has arrived within the last `SILENCE_MS`. The server sends at least a comment each second.
- * 2. A new connection resumes the last one, with the id of its last event.
- * 3. A refused token ends the attempts, because only another token can help.
+ * 1. "Live" means that data has arrived within the last 1.8 seconds. The server sends at least a comment each second.
+ * 2. A new stream resumes the last stream, with the id of the last event.
+ * 3. After the server has refused the token, there are no further attempts, because only another token can help.
  */
 import { createStreamParser, type StreamEvent } from './stream-parser.js'
 
@@ -13,19 +13,19 @@ export type Connection =
   | { readonly state: 'lost'; readonly why: string }
   | { readonly state: 'refused'; readonly why: string }
 
-/** The platform functions that the connection needs. */
+/** The functions of the browser that the connection needs. */
 export interface ConnectionPlatform {
-  /** Opens the stream. Rejects if there is no server. */
+  /** Opens a stream. Rejects if the server does not answer. */
   open(lastEventId: string | undefined, signal: AbortSignal): Promise<OpenStream>
-  /** Calls `run` after a time in ms. Returns a function that stops it. */
+  /** Calls `run` after `ms` milliseconds. Returns a function that stops the timer. */
   after(ms: number, run: () => void): () => void
-  /** The time in ms, with any epoch. */
+  /** Returns a time in ms. Only differences of two times are used. */
   now(): number
 }
 
 export interface OpenStream {
   readonly status: number
-  /** Why it was refused, when `status` is not 200. */
+  /** Why the server refused the stream; set if `status` is not 200. */
   readonly error?: string
   readonly pieces: AsyncIterable<string>
 }
@@ -39,12 +39,12 @@ export interface ConnectionOptions {
 }
 
 export interface ConnectionHandle {
-  /** Tries again at once, for example when the network is back. */
+  /** Ends the pause before the next attempt, for example when the network is back. */
   retryNow(): void
   close(): void
 }
 
-/** After this long without data a server counts as lost, in ms. */
+/** A server that has sent nothing for this long counts as lost, in ms. */
 export const SILENCE_MS = 1800
 const CHECK_MS = 200
 const FIRST_PAUSE_MS = 250
@@ -71,7 +71,7 @@ export function createConnection({ platform, onEvent, onState, onHeard }: Connec
     try {
       const stream = await platform.open(lastEventId, attempt.signal)
       if (!isCurrent()) return
-      const { status, error = `The server answers ${status}.` } = stream
+      const { status, error = `The server answered with the HTTP status ${status}.` } = stream
       if (status === 401) {
         onState({ state: 'refused', why: error })
         return
@@ -124,8 +124,8 @@ export function createConnection({ platform, onEvent, onState, onHeard }: Connec
 }
 
 /**
- * Checks often and adds up small steps. After its timers were suspended, as on a sleeping laptop, the page then first has time to read what has
- * arrived.
+ * Calls `onSilence` when no data has arrived for `SILENCE_MS`. It adds up steps of at most 400 ms, because timers stop while a laptop sleeps: after
+ * waking up, the page first has time to read the data that has arrived.
  */
 function watchForSilence(platform: ConnectionPlatform, onSilence: () => void): { again(): void; stop(): void } {
   let silentMs = 0

@@ -1,4 +1,4 @@
-/** The state of the server, assembled from its events. */
+/** Assembles the state of the server from the events of the stream. */
 import type {
   ChangesEvent,
   HealthPoint,
@@ -14,7 +14,7 @@ import type {
 import type { StreamEvent } from './stream-parser.js'
 import { createTaskList, type TaskList } from './task-list.js'
 
-/** Everything that is known at one moment. */
+/** Everything that the page knows at one moment. */
 export interface Known {
   readonly hello?: Hello
   readonly tasks: TaskList
@@ -28,7 +28,7 @@ export interface Known {
 
 export interface Feed {
   known(): Known
-  /** Processes an event of the stream. Returns its effect; `whole` means that all displayed data is up to date. */
+  /** Processes an event of the stream, and returns what the event has changed. */
   take(event: StreamEvent): FeedStep
 }
 
@@ -39,7 +39,7 @@ export interface FeedStep {
   readonly hasChanged: boolean
 }
 
-/** An hour, in points of ten seconds. */
+/** One hour, in points of ten seconds. */
 const MAX_POINTS = 360
 
 const NOTHING = { owners: [], ownersLeftOut: 0, host: [], instances: [], machines: {}, health: [] }
@@ -57,7 +57,7 @@ export function createFeed(): Feed {
   }
 
   const onReady = (ready: ReadyEvent): FeedStep => {
-    // Many changes also arrive in several pieces, but only a snapshot replaces the tasks.
+    // Many changes also arrive in several pieces and end with `ready`, but only a snapshot replaces all tasks.
     const tasks = isSnapshot ? createTaskList(arriving) : known.tasks
     isSnapshot = false
     arriving = []

@@ -1,15 +1,15 @@
-/** Parses Server-Sent Events from the text of a response. `EventSource` is not used because it cannot send the token. */
+/** Parses Server-Sent Events from the text of a response. `EventSource` is not used, because it cannot send the token. */
 import { createParser } from 'eventsource-parser'
 
 export interface StreamEvent {
-  /** The last event id of the stream. */
+  /** The last event id that the stream has had. */
   readonly id: string
   readonly event: string
   readonly data: string
 }
 
 export interface StreamParser {
-  /** Processes the next piece of text. It may be cut anywhere. */
+  /** Processes the next piece of text. A piece may end anywhere. */
   feed(text: string): void
 }
 

@@ -1,11 +1,11 @@
-/** The tasks that the page knows. A complete snapshot replaces all of them at once. */
+/** The tasks that the page knows. */
 import type { PageTask } from '../../wire.js'
 
 export interface TaskList {
   get(key: string): PageTask | undefined
   /** Finds a task by its key, or by its id if only one task has it. */
   find(name: string): PageTask | undefined
-  /** Newest first. The array stays the same until a task changes. */
+  /** Returns the tasks, newest first. The array stays the same until a task changes. */
   newestFirst(): readonly PageTask[]
   put(tasks: readonly PageTask[]): void
   remove(keys: readonly string[]): void
@@ -17,7 +17,7 @@ export function createTaskList(tasks: Iterable<PageTask> = []): TaskList {
   let sorted: readonly PageTask[] | undefined
   const put = (changed: Iterable<PageTask>): void => {
     for (const task of changed) {
-      // A change that is repeated after a reconnection must not undo a later one.
+      // After a reconnection, an older change may arrive again. It must not replace a later change.
       if ((byKey.get(task.key)?.seq ?? -1) <= task.seq) byKey.set(task.key, task)
     }
     sorted = undefined

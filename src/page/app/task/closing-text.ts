@@ -7,7 +7,7 @@ const WORDS: Readonly<Record<Closed['action'], string>> = {
   accept: 'Answered',
   decline: 'Declined',
   cancel: 'Dismissed without an answer',
-  withdrawn: 'Withdrawn: the run does not wait for an answer any more',
+  withdrawn: 'Withdrawn: the run stopped waiting for an answer',
 }
 const BY: Readonly<Record<NonNullable<Closed['by']>, string>> = {
   page: ' by a person, on the page',

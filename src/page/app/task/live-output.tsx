@@ -1,4 +1,4 @@
-/** The output of a run, while it is written. */
+/** The output of a run. It grows while the run writes. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { PageOutput } from '../../wire.js'
@@ -25,7 +25,7 @@ interface Shown {
 }
 
 const POLL_MS = 400
-/** Only the end of the output is kept. */
+/** The maximum length of the shown output, in characters. The beginning is removed. */
 const MOST_CHARS = 200_000
 const NOTHING: Shown = { text: '', cursor: 0, dropped: 0, isEnd: false }
 
@@ -67,7 +67,7 @@ export function LiveOutput({ taskKey, attempt }: Props) {
   return (
     <Section title={isEnd ? 'Output' : 'Live output'}>
       <div class="value">
-        {dropped > 0 && <p class="hint">{byteSize(dropped)} before this are no longer kept.</p>}
+        {dropped > 0 && <p class="hint">{byteSize(dropped)} of earlier output are no longer kept.</p>}
         <pre
           ref={box}
           class="output"

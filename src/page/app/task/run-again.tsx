@@ -1,4 +1,4 @@
-/** Runs a task again: at once if it has ended, otherwise after a confirmation, because two would run at the same time. */
+/** Runs a task again. If the task has not ended, a person must confirm this, because both runs do the same work at the same time. */
 import { useSignal } from '@preact/signals'
 import type { ActionDone, PageTask, PageTaskDetail } from '../../wire.js'
 import { addressOf } from '../addresses.js'
@@ -58,7 +58,8 @@ export function RunAgain({ task, can }: Props) {
           onClose={() => (isAsking.value = false)}
         >
           <p>
-            {isLive ? 'It has not ended, and goes on. ' : ''}This starts {what}: what both do is done twice.
+            {isLive ? 'The first task has not ended, and continues. ' : ''}This starts {what}. Whatever both tasks do
+            happens twice.
           </p>
         </ConfirmDialog>
       )}

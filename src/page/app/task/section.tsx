@@ -1,4 +1,4 @@
-/** A section of the task, with its heading. */
+/** A section of a task's details, with its heading. */
 import { createContext, type ComponentChildren } from 'preact'
 import { useContext, useId } from 'preact/hooks'
 
@@ -8,7 +8,7 @@ interface Props {
   readonly children: ComponentChildren
 }
 
-/** The heading level: one below that of the task. */
+/** The heading level of sections, which is one below that of the task. */
 export const SectionLevel = createContext<2 | 3>(3)
 
 export function Section({ title, isUrgent = false, children }: Props) {

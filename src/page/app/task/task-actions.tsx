@@ -10,7 +10,7 @@ import { RunAgain } from './run-again.js'
 import { pathOf } from './use-task-detail.js'
 
 interface Props {
-  /** The task from the stream. When it has ended there, it cannot be cancelled, even if the details are still loading. */
+  /** The task in the latest event of the stream. It may have ended while `detail` is not up to date. */
   readonly task: PageTask
   readonly detail: PageTaskDetail | undefined
 }
@@ -21,7 +21,7 @@ export function TaskActions({ task, detail }: Props) {
   const isLost = connection.value.state !== 'live'
   if (!detail) return null
   const { can, copyAs } = detail
-  // Removing the dialog closes it.
+  // When this becomes false, the dialog is removed, which closes it.
   const canCancel = can.cancel && task.endedAt === undefined
   return (
     <div class="actions" role="group" aria-label="Actions">
@@ -30,7 +30,7 @@ export function TaskActions({ task, detail }: Props) {
         <ActionButton
           path={`${pathOf(task.key)}/detach`}
           label="Move to background"
-          title="The call that waits for this task returns, and its result is delivered later"
+          title="The call that waits for this task returns now. The result of the task is delivered later"
         />
       )}
       {copyAs.curl !== undefined && <CopyButton text={copyAs.curl} label="Copy as curl" />}

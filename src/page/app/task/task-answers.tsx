@@ -32,7 +32,7 @@ function Content({ content }: { readonly content: Closed['content'] | undefined 
   return (
     <div class="value">
       <JsonTree value={beginningOfJson(content.text)?.value} label="Answer" isOpen />
-      {content.isCut && <p class="hint">This is its beginning. The rest is not kept.</p>}
+      {content.isCut && <p class="hint">This is the beginning of the answer. The rest was not kept.</p>}
     </div>
   )
 }

@@ -1,4 +1,4 @@
-/** The earlier runs of a task, and why each was retried. */
+/** The earlier runs of a task, and why each run was retried. */
 import type { PageTaskDetail } from '../../wire.js'
 import { duration, timeOfDay } from '../text/format.js'
 import { visible } from '../text/visible.js'

@@ -1,4 +1,4 @@
-/** Why a task failed, with the cause. */
+/** The error of a failed task, with its cause. */
 import type { PageTaskDetail } from '../../wire.js'
 import { ValueView } from '../text/value-view.js'
 import { visible } from '../text/visible.js'

@@ -1,4 +1,4 @@
-/** The facts of a task: who, when, how far, at what cost. */
+/** The facts of a task, such as its owner, times, progress and cost. */
 import type { ComponentChildren } from 'preact'
 import type { PageTask, PageTaskDetail } from '../../wire.js'
 import { addressOf } from '../addresses.js'
@@ -103,7 +103,7 @@ interface TaskLinksProps {
   readonly keys: readonly string[]
 }
 
-/** Links to other tasks. Renders nothing for an empty list. */
+/** Links to other tasks. */
 function TaskLinks({ name, keys }: TaskLinksProps) {
   if (keys.length === 0) return null
   return (
@@ -121,7 +121,7 @@ function TaskLinks({ name, keys }: TaskLinksProps) {
 
 interface FactProps {
   readonly name: string
-  /** It gets a line of its own. */
+  /** Whether the fact takes the full width. */
   readonly isWide?: boolean
   readonly children: ComponentChildren
 }
@@ -157,7 +157,7 @@ function Program({ program }: { readonly program: NonNullable<PageTaskDetail['pr
   )
 }
 
-/** The title of the task, where it is known. */
+/** A link to a task, with the title of the task. The page may no longer know the task, so that only its key is shown. */
 export function TaskLink({ taskKey }: { readonly taskKey: string }) {
   const task = usePage().view.value.taskOf(taskKey)
   return <a href={addressOf('task', taskKey)}>{visible(task?.title ?? taskKey)}</a>

@@ -1,4 +1,4 @@
-/** The images of a result. They need the token, so they are fetched and shown from memory. */
+/** The images of a result. Requests for them need the token, so the page loads them with `fetch` instead of an address in `src`. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ResultImage } from '../../wire.js'
@@ -22,7 +22,7 @@ export function TaskImages({ taskKey, images }: Props) {
   )
 }
 
-/** Other types, such as SVG, could run code when they are opened separately. */
+/** The image types that the page shows. Other types, such as SVG, could run code when a person opens them in a tab. */
 const SHOWN = /^image\/(png|jpeg|gif|webp|avif|bmp)$/
 
 function TaskImage({ taskKey, image }: { readonly taskKey: string; readonly image: ResultImage }) {
@@ -55,7 +55,7 @@ function TaskImage({ taskKey, image }: { readonly taskKey: string; readonly imag
         <img
           src={url}
           alt={`Image ${index + 1} of the result`}
-          onError={() => (shown.value = { error: 'The image cannot be shown.' })}
+          onError={() => (shown.value = { error: 'The browser cannot show this image.' })}
         />
       )}
       <figcaption class="hint">

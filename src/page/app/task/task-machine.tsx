@@ -9,7 +9,7 @@ import { Section, SectionLevel } from './section.js'
 interface Props {
   readonly task: PageTask
   readonly events: readonly TaskEvent[]
-  /** Whether it is drawn at first. */
+  /** Whether the chart is open at first. */
   readonly isOpen: boolean
 }
 

@@ -13,10 +13,10 @@ import { useKeptFocus } from './use-kept-focus.js'
 import { useTaskDetail } from './use-task-detail.js'
 
 interface Props {
-  /** Its key, or its id. */
+  /** The key or the id of the task. */
   readonly name: string
   readonly headingId: string
-  /** Whether it is a part of its own, rather than a panel next to a list. */
+  /** Whether the task fills the part, instead of a panel beside a list. */
   readonly isAlone?: boolean
   readonly onClose?: () => void
 }
@@ -65,7 +65,7 @@ export function TaskPanel({ name, headingId, isAlone = false, onClose }: Props) 
       {error !== undefined && (
         <p class="problem" role="alert">
           {isUnknown === true
-            ? `The server does not have the task ${visible(taskKey)} (any more). It keeps the latest ones.`
+            ? `The server has no task ${visible(taskKey)}. It keeps only the latest tasks.`
             : visible(error)}
         </p>
       )}

@@ -1,4 +1,4 @@
-/** Task: one task, on its own. */
+/** The part Task: one task in full width. */
 import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
 import type { PartProps } from '../shell/part-props.js'

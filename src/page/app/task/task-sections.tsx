@@ -1,4 +1,4 @@
-/** The sections of a task's details. Empty ones are omitted. */
+/** The sections of a task's details. Empty sections are left out. */
 import type { CutValue, PageTask, PageTaskDetail } from '../../wire.js'
 import { ValueView } from '../text/value-view.js'
 import { LiveOutput } from './live-output.js'

@@ -1,4 +1,4 @@
-/** Keeps the focus in the panel. If the focused element is removed, such as a button of an ended task, the heading gets the focus. */
+/** Keeps the focus in a panel. If the element with the focus is removed, such as a button of a task that has ended, the heading gets the focus. */
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 

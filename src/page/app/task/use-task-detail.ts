@@ -1,4 +1,4 @@
-/** Loads the details of a task, and loads them again when it has changed. */
+/** Loads the details of a task. Loads them again when the task has changed. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { PageTask, PageTaskDetail } from '../../wire.js'
@@ -21,7 +21,7 @@ export function pathOf(key: string): string {
   return `/api/tasks/${encoded(key)}`
 }
 
-/** @param task the task from the stream; a new `seq` means that there are new details */
+/** @param task the task in the latest event of the stream. The details are loaded again when its `seq` changes */
 export function useTaskDetail(key: string, task: PageTask | undefined): ReadonlySignal<DetailState> {
   const { api, connection } = usePage()
   const shown = useSignal<DetailState>({ key })

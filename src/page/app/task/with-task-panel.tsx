@@ -1,4 +1,4 @@
-/** A list with a panel for the selected task. The selection is in the address. */
+/** A list with a panel for the selected task. The selected task is in the address. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
@@ -9,7 +9,7 @@ import { TaskPanel } from './task-panel.js'
 
 export interface Choosing {
   readonly chosen: string | undefined
-  /** Selects a task. An open panel follows. */
+  /** Selects a task. If the panel is open, it shows the task. */
   readonly choose: (key: string) => void
   /** Opens the panel and moves the focus to it. */
   readonly open: (key: string) => void

@@ -1,4 +1,6 @@
-/** Cancels all tasks that the filter shows, or runs them again. It asks first, and then says what was done and what was not. */
+/**
+ * The buttons that cancel all tasks that match the filter, or run them again. The page asks for confirmation, and then reports which tasks were refused.
+ */
 import { useSignal } from '@preact/signals'
 import { MAX_BULK, type BulkReport, type BulkRequest, type PageTask } from '../../wire.js'
 import { usePage } from '../page-state.js'
@@ -9,15 +11,15 @@ import { BulkReportNotice } from './bulk-report-notice.js'
 import { bulkKeys, type BulkAction } from './bulk-keys.js'
 
 interface Props {
-  /** What the filter shows, in the order of the table. */
+  /** The tasks that match the filter, in the order of the table. */
   readonly tasks: readonly PageTask[]
 }
 
 interface Asked {
   readonly action: BulkAction
-  /** The keys of the tasks when the dialog opened. The list below it may change. */
+  /** The keys of the tasks when the dialog opened. The table may change while the dialog is open. */
   readonly keys: readonly string[]
-  /** The number of further tasks, for which one request has no room. */
+  /** The number of tasks beyond the maximum of one request. */
   readonly more: number
 }
 
@@ -26,14 +28,13 @@ const WORDS: Readonly<Record<BulkAction, { heading: string; label: string; refus
     heading: 'Cancel',
     label: 'Cancel them',
     refusal: 'Let them run',
-    explanation: 'These are all tasks that the filter shows and that have not ended.',
+    explanation: 'This cancels all tasks that match the filter and have not ended.',
   },
   'run-again': {
     heading: 'Run again',
     label: 'Start them',
     refusal: 'Leave them',
-    explanation:
-      'These are all tasks that the filter shows and that have ended. For each, a new task starts with the same input.',
+    explanation: 'For each task that matches the filter and has ended, this starts a new task with the same input.',
   },
 }
 
@@ -91,8 +92,8 @@ export function BulkActions({ tasks }: Props) {
         >
           {open.more > 0 && (
             <p>
-              One request takes {count(MAX_BULK)} tasks: the first ones of the table.{' '}
-              {counted(open.more, 'further task')} can follow.
+              One request takes at most {count(MAX_BULK)} tasks: the first ones in the table. Repeat the action for{' '}
+              {counted(open.more, 'further task')}.
             </p>
           )}
           {open.action === 'cancel' && (

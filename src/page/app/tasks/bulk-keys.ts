@@ -3,7 +3,10 @@ import type { BulkRequest, PageTask } from '../../wire.js'
 
 export type BulkAction = BulkRequest['action']
 
-/** `cancel` applies to tasks that have not ended, and `run-again` to those that have, because a running task's side effects would happen twice. */
+/**
+ * Returns the keys of the tasks to which an action applies. `cancel` applies to tasks that have not ended. `run-again` applies to tasks that have ended,
+ * because a second run beside the first would repeat its side effects.
+ */
 export function bulkKeys(tasks: readonly PageTask[], action: BulkAction): readonly string[] {
   return tasks.filter(({ endedAt }) => (endedAt === undefined) === (action === 'cancel')).map(({ key }) => key)
 }

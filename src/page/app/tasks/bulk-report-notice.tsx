@@ -1,4 +1,4 @@
-/** What an action on many tasks has done, and why it has not done the rest. */
+/** Reports how many tasks an action has changed, and why it has not changed the others. */
 import type { BulkReport } from '../../wire.js'
 import { TaskLink } from '../task/task-facts.js'
 import { count, counted } from '../text/format.js'

@@ -1,4 +1,4 @@
-/** The filter of the tasks. It is in the address, so that it can be linked to. */
+/** The filter of the tasks. It is in the address, so that a person can link to it. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { PageTaskState } from '../../wire.js'
 import { withParameter, type Address } from '../addresses.js'
@@ -13,7 +13,7 @@ interface Props {
   readonly filter: TaskFilter
   readonly choices: FilterChoices
   readonly address: Address
-  /** Called for the down arrow in the text field, to move to the list. */
+  /** Called when the down arrow is pressed in the text field, so that the focus moves to the list. */
   readonly onLeave: () => void
 }
 

@@ -1,13 +1,13 @@
-/** Filters by a name. Absent if there is nothing to choose from. */
+/** A filter by a name. It is not shown if there are too few names to choose from. */
 import { visible } from '../text/visible.js'
 
 interface Props {
   readonly label: string
   readonly value: string | undefined
   readonly options: readonly string[]
-  /** The text of an option. Default: the option. */
+  /** Returns the text of an option. Default: the option itself. */
   readonly textOf?: (option: string) => string
-  /** The minimum of choices. Default 2. */
+  /** The minimum number of options. With fewer options, the filter is not shown. Default 2. */
   readonly least?: number
   readonly onChange: (value: string | undefined) => void
 }

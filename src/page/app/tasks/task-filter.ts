@@ -1,4 +1,4 @@
-/** The filter and order of the task table. Both are in the address. */
+/** The filter and the order of the task table. Both are in the address. */
 import { defined } from '../../../defined.js'
 import type { PageTask, PageTaskState } from '../../wire.js'
 import { isRun } from '../text/owners.js'
@@ -8,7 +8,7 @@ export const SORTS = ['created', 'title', 'state', 'group', 'subagent', 'duratio
 export type SortColumn = (typeof SORTS)[number]
 
 export interface TaskFilter {
-  /** Words that must all occur, ignoring case. */
+  /** Words that must all occur in the task. Case is ignored. */
   readonly text: string
   /** Empty for all states. */
   readonly states: readonly PageTaskState[]
@@ -35,7 +35,10 @@ export function readFilter(query: URLSearchParams): TaskFilter {
   }
 }
 
-/** Returns the matching tasks, sorted. `tasks` must be newest first. */
+/**
+ * Returns the tasks that match, sorted.
+ * @param tasks the newest first
+ */
 export function filterTasks(tasks: readonly PageTask[], filter: TaskFilter, now: number): readonly PageTask[] {
   const found = tasks.filter(matcher(filter))
   if (filter.sort === 'created') return filter.isAscending ? found.reverse() : found
@@ -77,7 +80,7 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The choices of the filter. The count of a state is the number of tasks shown if only it is chosen. */
+/** The choices that the filter offers. The count of a state is the number of tasks that the page shows if only this state is selected. */
 export interface FilterChoices {
   readonly states: ReadonlyMap<PageTaskState, number>
   readonly owners: readonly string[]

@@ -1,4 +1,4 @@
-/** A row of the table. */
+/** A row of the task table. */
 import type { PageTask } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { Length } from '../shell/length.js'
@@ -13,7 +13,7 @@ interface Props {
   readonly index: number
   readonly top: number
   readonly isChosen: boolean
-  /** Whether the table has this column. */
+  /** Whether the table has a column for the subagent. */
   readonly hasSubagent: boolean
   readonly onOpen: (key: string) => void
 }

@@ -1,4 +1,4 @@
-/** The table: a grid that only renders the visible rows. Arrow keys move, Enter opens. */
+/** The task table: a grid that renders only the visible rows. Arrow keys select a row, and Enter opens its task. */
 import type { PageTask } from '../../wire.js'
 import { movedTo } from '../list-window.js'
 import { usePage } from '../page-state.js'
@@ -91,7 +91,7 @@ function sortOf(column: SortColumn, { sort, isAscending }: TaskFilter): 'ascendi
   return isAscending ? 'ascending' : 'descending'
 }
 
-/** Numbers start in descending order, words in ascending order. */
+/** Returns the order after a click on a column. Times start in descending order, and texts in ascending order. */
 function nextSort(column: SortColumn, { sort, isAscending }: TaskFilter): string {
   const beginsDown = column === SORTS[0] || column === 'duration'
   if (column !== sort) return beginsDown ? `-${column}` : column

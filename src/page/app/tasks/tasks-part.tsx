@@ -1,4 +1,4 @@
-/** Tasks: a table with a filter; the chosen task is shown beside it. */
+/** The part Tasks: a table with a filter. The selected task is shown beside the table. */
 import { useMemo, useRef } from 'preact/hooks'
 import { addressOf, withParameter } from '../addresses.js'
 import { replaceAddress } from '../current-address.js'

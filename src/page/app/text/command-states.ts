@@ -1,4 +1,4 @@
-/** The states of a command in words, each with the task state whose icon and colour it uses. */
+/** The names of a command's states, and for each state the task state with the same icon and colour. */
 import type { CommandBar, PageTaskState } from '../../wire.js'
 
 export const STATE_OF_COMMAND: Readonly<Record<CommandBar['state'], PageTaskState>> = {

@@ -1,32 +1,33 @@
-/** Describes the delivery of results. */
+/** Describes the delivery of results in words. */
 import type { OwnerDelivery, PageTask } from '../../wire.js'
 import { timeOfDay } from './format.js'
 import { isRun } from './owners.js'
 
 type Delivery = 'owed' | 'leased' | 'delivered'
 
-/** The meanings of the terms. */
+/** The meanings of the terms, each about one result. */
 export const DELIVERY_MEANINGS: Readonly<Record<Delivery, string>> = {
-  owed: 'its task has ended, and no message has carried it yet',
-  leased: 'in a message that is being delivered; if that is not accepted, it is owed again',
-  delivered: 'a message with it was accepted: it is not sent again',
+  owed: 'the task has ended, and no message carries its result yet',
+  leased:
+    'a message that is being delivered carries the result; if the agent does not accept the message, the result is owed again',
+  delivered: 'the agent accepted a message with the result, so the result is not sent again',
 }
 
 const WHY_OWED: Readonly<Record<OwnerDelivery['state'], string>> = {
-  none: 'Waits until the agent asks for its results, or its host passes them on',
-  idle: 'Is sent with the next message',
-  gathering: 'Waits a moment for other tasks to end, so that one message carries them all',
+  none: 'Waits until the agent asks for its results, or until the host delivers them',
+  idle: 'Will be sent with the next message',
+  gathering: 'Waits a moment for other tasks to end, so that one message carries all results',
   busy: 'Waits until the agent is idle',
-  'backing-off': 'The agent did not accept the last message, so it waits for the next attempt',
+  'backing-off': 'The agent did not accept the last message, so the result waits for the next attempt',
   delivering: 'Waits until the message that is being delivered has been accepted',
 }
 
-/** Explains why a result was not delivered; undefined if it was, or has no receiver. */
+/** Explains why a result is not delivered yet. Returns undefined if it was delivered, or if nobody receives it. */
 export function whyWaits({ delivery, group }: PageTask, owner: OwnerDelivery | undefined): string | undefined {
   if (delivery === 'leased') return 'In a message that the agent has not acknowledged yet.'
   if (delivery !== 'owed') return undefined
   if (isRun(group)) {
-    return 'Waits until the run that launched its task takes it. If that run ends first, the result goes to its owner.'
+    return "Waits until the run that launched the task takes the result. If that run ends first, the owner of the run's task receives the result."
   }
   const next = owner?.until === undefined ? '' : `, at ${timeOfDay(owner.until)}`
   return `${WHY_OWED[owner?.state ?? 'none']}${next}.`
@@ -39,7 +40,7 @@ export interface WaitingGroup {
   readonly tasks: readonly PageTask[]
 }
 
-/** @param taskOf undefined for a task that is no longer known, whose result is then omitted */
+/** @param taskOf returns undefined for a task that the page no longer knows. Its result is left out */
 export function waitingGroups(
   owner: OwnerDelivery,
   taskOf: (key: string) => PageTask | undefined,

@@ -5,7 +5,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** A duration in at most two units: `840 ms`, `4.2 s`, `3 min 20 s`. */
+/** Formats a duration in at most two units: `840 ms`, `4.2 s`, `3 min 20 s`. */
 export function duration(ms: number): string {
   const length = Math.max(0, ms)
   if (length < SECOND) return `${Math.round(length)} ms`
@@ -21,7 +21,7 @@ function twoUnits(count: number, size: number, large: string, small: string): st
   return `${Math.floor(count / size)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`
 }
 
-/** A growing duration in whole seconds, so that it does not flicker. */
+/** Formats a duration that grows, in whole seconds up to ten, because fractions would flicker. */
 export function growing(ms: number): string {
   return ms < 10 * SECOND ? `${Math.floor(Math.max(0, ms) / SECOND)} s` : duration(ms)
 }
@@ -29,12 +29,12 @@ export function growing(ms: number): string {
 const clockTime = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 const dayAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 
-/** The time of day, in the reader's time zone: `14:03:09`. */
+/** Formats the time of day in the reader's time zone: `14:03:09`. */
 export function timeOfDay(at: number): string {
   return clockTime.format(at)
 }
 
-/** The time of day to the millisecond. */
+/** Formats the time of day with milliseconds. */
 export function preciseTime(at: number): string {
   return `${clockTime.format(at)}.${String(Math.floor(at) % SECOND).padStart(3, '0')}`
 }
@@ -43,7 +43,7 @@ export function fullTime(at: number): string {
   return dayAndTime.format(at)
 }
 
-/** `1.5 kB`, in powers of ten. */
+/** Formats a size in powers of ten: `1.5 kB`. */
 export function byteSize(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   const power = Math.min(3, Math.floor(Math.log10(bytes) / 3))
@@ -52,7 +52,7 @@ export function byteSize(bytes: number): string {
 
 const integers = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 3 })
 
-/** `12,345`. */
+/** Formats a number: `12,345`. */
 export function count(value: number): string {
   return integers.format(value)
 }

@@ -1,7 +1,7 @@
-/** Parses the beginning of a JSON text. Objects, arrays and strings that are open at its end are closed there. */
+/** Parses the beginning of a JSON text. Objects, arrays and strings that are not closed are closed at the end of the text. */
 import { parsed } from './json-values.js'
 
-/** @returns undefined if it is empty or not JSON */
+/** @returns undefined if the text is empty or not JSON */
 export function beginningOfJson(text: string): { readonly value: unknown } | undefined {
   return parsed(text) ?? parsed(closed(text))
 }
@@ -32,7 +32,7 @@ function closed(text: string): string {
       WORD.lastIndex = at
       const word = WORD.exec(text)?.[0] ?? ''
       at += Math.max(1, word.length)
-      // The last word may continue beyond the text.
+      // The last word, such as a number, may be cut.
       if (word !== '' && at < text.length) end = at
     }
     if (sign.trim() !== '') before = sign
@@ -40,7 +40,7 @@ function closed(text: string): string {
   return text.slice(0, end) + closers.reverse().join('')
 }
 
-/** Returns where a string ends. For a string without an end, returns the rest without an incomplete escape. */
+/** Returns the index after a string. If the string is not closed, returns the index after its last complete character or escape. */
 function endOfText(text: string, from: number): { readonly end: number; readonly isWhole: boolean } {
   let at = from
   while (at < text.length) {

@@ -1,15 +1,15 @@
-/** A foldable JSON tree. Folded parts are not in the document, so a deep or long value costs nothing until it is opened. */
+/** A foldable tree of a JSON value. Closed parts are not in the document, so a deep or long value takes no time until a person opens it. */
 import { useSignal } from '@preact/signals'
 import { entriesOf, folded } from './json-values.js'
 import { visible, visibleLines } from './visible.js'
 
-/** How many entries are shown at first and added at each step. */
+/** How many entries are shown at first. The button below the entries adds as many. */
 const STEP = 100
 
 interface Props {
   readonly value: unknown
   readonly label: string
-  /** Whether everything is unfolded at first. */
+  /** Whether all parts are open at first. */
   readonly isOpen: boolean
 }
 

@@ -1,6 +1,6 @@
 /** JSON as the page shows it. */
 
-/** Parses a text; undefined if it is not JSON. */
+/** Parses a text. Returns undefined if the text is not JSON. */
 export function parsed(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) as unknown }
@@ -9,12 +9,12 @@ export function parsed(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** The entries of an object or array; undefined for other values. */
+/** Returns the entries of an object or array; undefined for other values. */
 export function entriesOf(value: unknown): readonly (readonly [string, unknown])[] | undefined {
   return typeof value === 'object' && value !== null ? Object.entries(value) : undefined
 }
 
-/** Summarises a folded value: `{3}`, `[12]`. */
+/** Returns the number of entries in brackets: `{3}` for an object, `[12]` for an array. */
 export function folded(value: object): string {
   return Array.isArray(value) ? `[${value.length}]` : `{${Object.keys(value).length}}`
 }

@@ -7,20 +7,20 @@ type Progress = NonNullable<PageTask['progress']>
 
 export interface ShownProgress {
   readonly text: string
-  /** The share that is done, from 0 to 1, if known. */
+  /** The share that is done, from 0 to 1; absent if unknown. */
   readonly part?: number
 }
 
 /**
- * Returns the progress of a task; undefined if there is none. Reported progress applies only to an active run: it is not shown for a task that waits
- * for an answer or has completed. For a command task it is the progress of the current command.
+ * Returns the progress of a task; undefined if there is none to show. While a task has not ended, its reported progress is shown only in the states
+ * `running` and `wrapping`. For a task that has failed or was cancelled, the last progress is shown.
  */
 export function progressOf(task: PageTask): ShownProgress | undefined {
   const { progress, state, endedAt } = task
   const shown = progress && { text: progressText(progress), ...partOf(progress) }
   if (endedAt !== undefined) {
     if (shown === undefined || state === 'completed') return undefined
-    // Everything was done before it failed or was cancelled.
+    // A run may report 100 % and then fail or be cancelled.
     return {
       ...shown,
       text: `${Math.round((shown.part ?? 0) * 100) === 100 ? 'had reported' : 'stopped at'} ${shown.text}`,
@@ -31,7 +31,7 @@ export function progressOf(task: PageTask): ShownProgress | undefined {
   return commandProgress(task, shown) ?? shown
 }
 
-/** `40 % · Reading`, or without a total `12 so far · Reading`. Only the words if nothing is done yet. */
+/** Formats progress: `40 % · Reading`, or `12 so far · Reading` without a total. If nothing is done yet, only the message. */
 export function progressText({ progress, total, message = '' }: Progress): string {
   if (progress === 0 && message !== '') return message
   const done = total === undefined ? `${count(progress)} so far` : `${Math.round(shareOf(progress, total) * 100)} %`
@@ -47,7 +47,7 @@ export function shareOf(progress: number, total: number): number {
 }
 
 /**
- * `2 of 4: slow`, for a task with several commands.
+ * Returns the progress of a task with several commands, such as `2 of 4: slow`.
  * @param shown the progress of the current command
  */
 function commandProgress(

@@ -1,10 +1,10 @@
-/** Describes the usage and budget of a task. */
+/** Describes what a task has used of its budget. */
 import type { PageTaskDetail } from '../../wire.js'
 import { count } from './format.js'
 
 type SpentTotals = NonNullable<PageTaskDetail['spent']>
 
-/** `1,200 of 5,000 tokens, 3 steps`. */
+/** Formats the used amounts: `1,200 of 5,000 tokens, 3 steps`. */
 export function spendingText(spent: SpentTotals, budget: SpentTotals = {}): string {
   const units = ['tokens', 'cost', 'steps', 'seconds'] as const
   return units

@@ -1,18 +1,21 @@
-/** The states of a task on the page: the statuses of its record, and the states of its machine while it runs. */
+/** The names and looks of the states of a task. */
 import type { PageTask, PageTaskState } from '../../wire.js'
 
-/** The look of a state: its name, an icon as a path in a square of 12 units, and a pattern for bars, so that it can be recognised without colour. */
+/**
+ * The look of a state. The icon is an SVG path in a square of 12 units. Icons and bar patterns differ, so that a person can recognise a state without
+ * its colour.
+ */
 export interface Look {
   readonly word: string
   readonly shape: string
   readonly isFilled?: boolean
-  /** The lines of its pattern, from point to point in a tile of 8 units. Default: none. */
+  /** The lines of the bar pattern, each as x1, y1, x2, y2 in a tile of 8 units. Default: no pattern. */
   readonly strokes?: readonly (readonly [number, number, number, number])[]
-  /** Whether the reported progress is shown. */
+  /** Whether the page shows reported progress in this state. */
   readonly hasProgress?: true
 }
 
-/** In display order. */
+/** In the order in which the page lists them. */
 export const LOOKS = {
   queued: { word: 'Queued', shape: 'M6 1.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9' },
   running: { word: 'Running', shape: 'M3 1.5v9l7.5-4.5z', isFilled: true, hasProgress: true },
@@ -58,12 +61,12 @@ export const LOOKS = {
 
 export const STATES = Object.keys(LOOKS) as PageTaskState[]
 
-/** The duration of a task's run so far. For a task that waits, or has never run, the duration of its wait. */
+/** Returns how long a task has run so far. For a task that is queued or has never run, returns how long it has waited. */
 export function runLengthOf({ state, createdAt, startedAt = createdAt, endedAt }: PageTask, now: number): number {
   return Math.max(0, (endedAt ?? now) - (state === 'queued' ? createdAt : startedAt))
 }
 
-/** The duration of a task so far, including its wait. */
+/** Returns how long ago a task was created, or how long it existed until it ended. */
 export function lengthOf({ createdAt, endedAt }: PageTask, now: number): number {
   return Math.max(0, (endedAt ?? now) - createdAt)
 }

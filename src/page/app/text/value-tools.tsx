@@ -1,4 +1,4 @@
-/** Copies or downloads a complete value, even if only a part is shown. */
+/** Buttons that copy or download a whole value, even if only a part of it is shown. */
 import type { CutValue } from '../../wire.js'
 import { saveAs } from '../browser-files.js'
 import { usePage } from '../page-state.js'

@@ -1,4 +1,4 @@
-/** A value, as foldable JSON or text. For a long value, the beginning is shown and the rest is loaded on demand. */
+/** A value as a foldable JSON tree or as text. Of a long value, the beginning is shown, and a button loads the rest. */
 import { useSignal } from '@preact/signals'
 import type { CutValue, ValuePiece } from '../../wire.js'
 import { usePage } from '../page-state.js'
@@ -11,16 +11,16 @@ import { visible, visibleLines } from './visible.js'
 
 interface Props {
   readonly value: CutValue
-  /** The path from which the rest is loaded. */
+  /** The path of the requests that load the rest. */
   readonly path: string
   readonly label: string
-  /** The name of the downloaded file without extension. Absent if there is no download. */
+  /** The name of the downloaded file, without extension. Without it, there is no download button. */
   readonly fileName?: string
 }
 
-/** Shorter values are not folded. */
+/** JSON up to this length is open at first, in characters. */
 const SHORT_CHARS = 400
-/** Browsers become slow with more text than this. */
+/** The maximum length of the shown text, in characters. Browsers become slow with more text. */
 const MOST_CHARS = 2_000_000
 const NO_REST = { of: '', text: '', isEnd: false, bytes: 0, hasMore: false }
 
@@ -28,7 +28,7 @@ export function ValueView({ value, path, label, fileName }: Props) {
   const { api } = usePage()
   const more = useSignal(NO_REST)
   const reading = useAction()
-  // The loaded rest is kept while the value has the same beginning.
+  // The loaded rest stays valid while the value has the same beginning.
   const rest = keptRest(value.text, more.value)
   const text = value.text + rest.text
   const { bytes, hasMore } = rest.text === '' ? value : rest
@@ -60,7 +60,7 @@ export function ValueView({ value, path, label, fileName }: Props) {
               Show more
             </button>
           ) : (
-            'Download it to read the rest.'
+            'Download the value to read the rest.'
           )}
         </p>
       )}

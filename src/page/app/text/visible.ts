@@ -1,10 +1,10 @@
-/** Makes texts of tasks safe to display: characters that could hide or reorder text are escaped as in JSON, `\u202e`. */
+/** Makes texts of tasks safe to show. Characters that could hide or reorder text are escaped as in JSON: `\u202e`. */
 import { escapeControls } from '../../../text/control-characters.js'
 
-/** For one line. */
+/** Escapes a text for one line. */
 export const visible = escapeControls
 
-/** For several lines: line feeds and tabs are kept. */
+/** Escapes a text for several lines, and keeps line feeds and tabs. */
 export function visibleLines(text: string): string {
   return text
     .split(/(\r\n|\n|\t)/)

@@ -1,4 +1,4 @@
-/** Draws the bar of a task, with its commands, marks and the length of its run. The bar is hollow for the time in the queue, and filled for the run. */
+/** Draws the bar of a task with its commands, its marks and the duration of its run. The time in the queue is a dashed frame, and the run is filled. */
 import type { PageTask, TaskMark } from '../../wire.js'
 import { STATE_OF_COMMAND } from '../text/command-states.js'
 import { lengthText, placeOfText } from './bar-text.js'
@@ -16,10 +16,13 @@ export interface Scene {
 
 const LEAST_WIDTH = 3
 const MARK_WIDTH = 9
-/** A narrower pattern cannot be recognised. */
+/** The minimum width for a pattern, in px. In a narrower bar a person could not recognise the pattern. */
 const LEAST_PATTERN = 8
 
-/** @param y the middle of the row @param height the height of the bar */
+/**
+ * @param y the middle of the row
+ * @param height the height of the bar
+ */
 export function drawBar(scene: Scene, task: PageTask, y: number, height: number, withText: boolean): void {
   const { context, palette, window, width, now } = scene
   const x = (at: number): number => xOf(at, window, width)
@@ -49,12 +52,14 @@ export function drawBar(scene: Scene, task: PageTask, y: number, height: number,
   }
 }
 
-/** A delivery begins when the task has ended, so its mark is beside the bar. */
+/**
+ * Whether a mark is about the delivery of the result. These marks are drawn after the end of the bar, because a delivery begins when the task has ended.
+ */
 function isOfDelivery(kind: TaskMark['kind']): boolean {
   return kind === 'owed' || kind === 'leased' || kind === 'delivered'
 }
 
-/** Keeps the latest of several marks that would overlap. */
+/** Leaves out marks that a later mark would overlap. */
 function apart<Mark extends { readonly x: number }>(marks: readonly Mark[]): readonly Mark[] {
   return marks.filter(({ x }, index) => (marks[index + 1]?.x ?? Infinity) - x >= MARK_WIDTH)
 }
@@ -79,7 +84,7 @@ function drawRun(
   const rounded = isLive ? [3, 0, 0, 3] : 3
   const pattern = palette.patterns[task.state]
   context.fillStyle = palette.states[task.state]
-  // The commands are drawn on top in the full colour.
+  // The commands are drawn over the bar in the full colour.
   context.globalAlpha = (task.commands?.length ?? 0) > 1 ? 0.35 : 1
   context.beginPath()
   context.roundRect(from, top, Math.max(LEAST_WIDTH, to - from), height, rounded)
@@ -90,7 +95,7 @@ function drawRun(
   }
   context.globalAlpha = 1
   if (!isLive) return
-  // An open end means that the task goes on.
+  // A gap and a line at the end mean that the task continues.
   context.fillStyle = palette.states[task.state]
   context.fillRect(to + 2, top, 2, height)
 }
@@ -132,7 +137,7 @@ function drawLength(
   const { x, isOnBar } = place
   const isOnColor = isOnBar && task.state !== 'queued'
   if (isOnColor) {
-    // Covers the pattern and the commands, which would make the text hard to read.
+    // Covers the pattern and the commands, because they would make the text hard to read.
     context.fillStyle = palette.states[task.state]
     context.fillRect(x - 3, y - height / 2 + 1, textWidth + 6, height - 2)
   }

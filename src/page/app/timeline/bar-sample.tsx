@@ -1,4 +1,4 @@
-/** A short bar of a state for the legend, as `bar-painter.ts` draws it. */
+/** A short bar for the legend. It must look like the bars that `bar-painter.ts` draws. */
 import type { PageTaskState } from '../../wire.js'
 import { LOOKS, type Look } from '../text/states.js'
 

@@ -1,4 +1,4 @@
-/** The length of a task's run, as text on its bar, or beside it if the bar is too short, or nowhere. Positions are in px. */
+/** Places the duration of a task's run on its bar, or beside the bar if the bar is too short. All positions are in px. */
 import type { PageTask } from '../../wire.js'
 import { duration, growing } from '../text/format.js'
 import { runLengthOf } from '../text/states.js'
@@ -8,7 +8,7 @@ interface Bar {
   readonly end: number
   /** The width of the canvas. */
   readonly width: number
-  /** The middles of its marks. */
+  /** The middles of the marks on the bar. */
   readonly marks: readonly number[]
 }
 
@@ -19,7 +19,7 @@ interface TextPlace {
 }
 
 const PADDING = 6
-/** Half of a mark, and a gap. */
+/** Half the width of a mark and a gap, in px. */
 const MARK = 8
 const GAP = 10
 
@@ -34,7 +34,7 @@ export function placeOfText({ start, end, width, marks }: Bar, textWidth: number
   return beside >= 0 && beside + textWidth <= width ? { x: beside, isOnBar: false } : undefined
 }
 
-/** The length of a task's run so far. */
+/** Formats the duration of a task's run so far. */
 export function lengthText(task: PageTask, now: number): string {
   const length = runLengthOf(task, now)
   return task.endedAt === undefined ? growing(length) : duration(length)

@@ -1,10 +1,10 @@
-/** The families of tasks: a task, the tasks that it launched, and so on. */
+/** The families of tasks: a task, the tasks that it launched, the tasks that these launched, and so on. */
 import type { PageTask } from '../../wire.js'
 
 export interface Families {
-  /** The first known task in the chain of launches that led to this task, or the task itself. */
+  /** Returns the first known task of the family: the task that directly or indirectly launched this task, or the task itself. */
   rootOf(task: PageTask): PageTask
-  /** The oldest first. */
+  /** Returns the tasks that this task launched, oldest first. */
   childrenOf(task: PageTask): readonly PageTask[]
 }
 
@@ -16,13 +16,13 @@ export function familiesOf(tasks: readonly PageTask[]): Families {
   const children = new Map<string, PageTask[]>()
   const parentOf = ({ parentKey, kind }: PageTask): PageTask | undefined => {
     const parent = parentKey === undefined ? undefined : byKey.get(parentKey)
-    // A command task stays in the lane of its instance.
+    // A command task is shown under its instance, even if an async task launched it.
     return parent?.kind === kind ? parent : undefined
   }
   const rootOf = (task: PageTask): PageTask => {
     const known = roots.get(task.key)
     if (known) return known
-    // Stops the recursion when tasks claim to have launched each other.
+    // Ends the recursion if the records name two tasks as the parents of each other.
     roots.set(task.key, task)
     const parent = parentOf(task)
     const root = parent ? rootOf(parent) : task

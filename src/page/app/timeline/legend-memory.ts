@@ -1,4 +1,4 @@
-/** Remembers in this browser that a person has closed the legend. */
+/** Remembers in the browser's storage that a person has closed the legend. */
 
 const KEPT_AS = 'agent-tasks-legend'
 
@@ -12,7 +12,7 @@ interface TextStorage {
   setItem(key: string, value: string): void
 }
 
-/** @param storageOf may throw, because a browser can forbid storage */
+/** @param storageOf returns the storage. It may throw, because a browser can forbid the use of storage */
 export function legendMemory(storageOf: () => TextStorage): LegendMemory {
   return {
     wasClosed: () => {
@@ -26,7 +26,7 @@ export function legendMemory(storageOf: () => TextStorage): LegendMemory {
       try {
         storageOf().setItem(KEPT_AS, 'closed')
       } catch {
-        // The legend will be open again in the next visit.
+        // The legend is then open again on the next visit.
       }
     },
   }

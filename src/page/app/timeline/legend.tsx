@@ -1,4 +1,4 @@
-/** Explains the icons, the bars, the marks and the keys. */
+/** Explains the icons, bars and marks of the timeline, and its keys. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskMark } from '../../wire.js'

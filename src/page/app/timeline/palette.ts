@@ -1,4 +1,4 @@
-/** The colours of the page on a canvas, and the pattern of each state, so that states can be distinguished without colour. */
+/** The colours of the page for drawing on a canvas, and a pattern for each state. The patterns distinguish the states without colour. */
 import type { PageTaskState } from '../../wire.js'
 import { LOOKS, STATES, type Look } from '../text/states.js'
 

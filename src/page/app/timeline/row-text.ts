@@ -1,4 +1,4 @@
-/** A row of the timeline in words, for screen readers and as its tooltip. */
+/** Describes a row of the timeline in words, for screen readers and for the tooltip of the row. */
 import type { PageTaskKind } from '../../wire.js'
 import { count, counted, duration, timeOfDay } from '../text/format.js'
 import { LOOKS, runLengthOf } from '../text/states.js'

@@ -1,28 +1,28 @@
 /**
- * The rows of the timeline form a tree. On its first level are the phases: running, waiting and ended. Each phase contains owners and instances,
- * and these contain their tasks.
+ * The rows of the timeline, which form a tree. Its first level has the phases: running, waiting and ended. Each phase contains the owners and instances,
+ * and each of these contains its tasks.
  *
- * A launched task is below the task that launched it, whichever owner has it now. A whole family is in the phase `running` while one of its tasks
- * runs, and otherwise in `waiting` while one of them waits.
+ * A task that a run launched is shown below the task of that run, even if another owner has it now. All tasks of a family are in the same phase: in `running` if one
+ * of them runs, otherwise in `waiting` if one of them waits, otherwise in `ended`.
  */
 import type { PageTask, PageTaskKind } from '../../wire.js'
 import { familiesOf, type Families } from './families.js'
 
 export type Phase = 'running' | 'waiting' | 'ended'
 
-/** In the order in which they are shown. */
+/** The phases in the order in which they are shown. */
 const PHASES: readonly Phase[] = ['running', 'waiting', 'ended']
 
-/** With more tasks than this, the phase `waiting` is closed until a person opens it. */
+/** If more tasks than this wait, the phase `waiting` is closed until a person opens it. */
 const MAX_WAITING = 20
 
 interface HeadRow {
-  /** Unique among rows. */
+  /** Unique among all rows. */
   readonly key: string
   readonly isOpen: boolean
-  /** The number of its tasks that are in this phase themselves, and not only through their family. */
+  /** The number of tasks in the row that are in this phase by their own state, not because of their family. */
   readonly count: number
-  /** All of its tasks, the newest first. Their bars are drawn in this row while it is closed. */
+  /** All tasks of the row, newest first. While the row is closed, their bars are drawn in it. */
   readonly tasks: readonly PageTask[]
 }
 
@@ -41,13 +41,13 @@ export interface TaskRow {
   readonly type: 'task'
   readonly key: string
   readonly task: PageTask
-  /** 0 for a task that is not below another task. */
+  /** The number of tasks above this task in its family. */
   readonly depth: number
 }
 
 export type Row = PhaseRow | GroupRow | TaskRow
 
-/** Which phases and groups a person has opened or closed, by key. */
+/** The phases, owners and instances that a person has opened or closed, by the key of their row. */
 export type Toggled = ReadonlyMap<string, boolean>
 
 /** @param tasks the newest first */
@@ -73,14 +73,14 @@ function phaseRows(phase: Phase, tasks: readonly PageTask[], families: Families,
   for (const group of groupsOf(phase, tasks, families, toggled)) {
     rows.push(group)
     if (!group.isOpen) continue
-    // The oldest waiting task is likely to start next.
+    // The oldest waiting task comes first, because it probably starts next.
     const members = phase === 'waiting' ? group.tasks.toReversed() : group.tasks
     for (const task of members) if (families.rootOf(task) === task) push(task, 0)
   }
   return rows
 }
 
-/** Sorted by kind and name, so that a group keeps its place while tasks come and go. */
+/** Returns the owners and instances of a phase. They are sorted by kind and name, so that they keep their places while tasks change. */
 function groupsOf(phase: Phase, tasks: readonly PageTask[], families: Families, toggled: Toggled): GroupRow[] {
   const groups = new Map<string, PageTask[]>()
   for (const task of tasks) {
@@ -101,7 +101,7 @@ function groupsOf(phase: Phase, tasks: readonly PageTask[], families: Families, 
     })
 }
 
-/** Returns the phase of a task's family, which is the first phase that any task of the family is in. */
+/** Returns a function that finds the phase of a task's family: the first phase in the order of `PHASES` that a task of the family is in. */
 function familyPhases(tasks: readonly PageTask[], families: Families): (task: PageTask) => Phase {
   const phases = new Map<PageTask, Phase>()
   for (const task of tasks) {
@@ -121,18 +121,18 @@ function countIn(phase: Phase, tasks: readonly PageTask[]): number {
   return tasks.reduce((sum, task) => (phaseOf(task) === phase ? sum + 1 : sum), 0)
 }
 
-/** -1 when there is no such row. */
+/** Returns the index of the row with this key; -1 if there is none. */
 export function indexOfRow(rows: readonly Row[], key: string | undefined): number {
   return key === undefined ? -1 : rows.findIndex((row) => row.key === key)
 }
 
-/** The index of the row above it in the tree; -1 for a phase. */
+/** Returns the index of the row that contains this row in the tree; -1 for a phase. */
 export function indexAbove(rows: readonly Row[], index: number): number {
   const level = levelOf(rows[index])
   return rows.findLastIndex((row, at) => at < index && levelOf(row) < level)
 }
 
-/** The level in the tree; a phase has 1. */
+/** Returns the level of a row in the tree. Phases are on level 1. */
 export function levelOf(row: Row | undefined): number {
   if (row?.type === 'task') return row.depth + 3
   return row?.type === 'group' ? 2 : 1

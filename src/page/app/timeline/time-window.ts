@@ -1,4 +1,4 @@
-/** The visible period of the timeline, and its position on the screen. */
+/** The visible period of the timeline, and the conversion of times to positions. */
 
 export interface TimeWindow {
   /** In ms since the epoch. */
@@ -8,7 +8,7 @@ export interface TimeWindow {
 
 const SHORTEST_MS = 50
 const LONGEST_MS = 7 * 24 * 3600 * 1000
-/** The part of the window to the right of the current time. */
+/** The share of the window to the right of the current time. */
 const AHEAD = 0.04
 
 /** Returns a window of this length that ends shortly after `now`. */
@@ -21,25 +21,25 @@ export function lengthOfWindow({ from, to }: TimeWindow): number {
   return to - from
 }
 
-/** Zooms by a factor (below 1: in) around a place of the window, 0 to 1. */
+/** Zooms by a factor, where a factor below 1 zooms in. The time at `place` stays where it is: 0 is the left edge of the window, and 1 the right edge. */
 export function zoomed({ from, to }: TimeWindow, factor: number, place: number): TimeWindow {
   const length = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, (to - from) * factor))
   const fixed = from + (to - from) * place
   return { from: fixed - length * place, to: fixed + length * (1 - place) }
 }
 
-/** Moves the window by a part of its length. */
+/** Moves the window by a share of its length. */
 export function panned({ from, to }: TimeWindow, part: number): TimeWindow {
   const by = (to - from) * part
   return { from: from + by, to: to + by }
 }
 
-/** Returns a length that covers the time since `oldest`, at most an hour. */
+/** Returns the length of a window that shows the time since `oldest`; at least 20 seconds and at most an hour. */
 export function fittingLength(oldest: number, now: number): number {
   return Math.min(3600_000, Math.max(20_000, (now - oldest) * 1.1))
 }
 
-/** Returns the position of a time, in px from the left. */
+/** Returns the position of a time in px, from the left edge. */
 export function xOf(at: number, { from, to }: TimeWindow, width: number): number {
   return ((at - from) / (to - from)) * width
 }
@@ -57,7 +57,10 @@ export interface Ticks {
   readonly at: readonly number[]
 }
 
-/** Lines at round times, at least `apart` pixels from each other. @param offsetMs of the reader's time zone from UTC */
+/**
+ * Returns lines at round times that are at least `apart` pixels from each other.
+ * @param offsetMs the difference of the reader's time zone from UTC, in ms
+ */
 export function ticksOf({ from, to }: TimeWindow, width: number, apart: number, offsetMs = 0): Ticks {
   const least = ((to - from) / Math.max(1, width)) * apart
   const stepMs = STEPS_MS.find((step) => step >= least) ?? 7 * 24 * 3600_000

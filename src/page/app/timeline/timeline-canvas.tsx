@@ -1,4 +1,4 @@
-/** The bars and the axis, on two canvases. A frame redraws them only if the difference is visible. */
+/** The bars and the time axis, each on a canvas. They are drawn again only if a person could see the difference. */
 import { useEffect, useRef } from 'preact/hooks'
 import { onFrame } from '../browser-clock.js'
 import type { ListWindow } from '../list-window.js'
@@ -11,15 +11,15 @@ import { lengthOfWindow, type TimeWindow } from './time-window.js'
 export interface CanvasProps {
   readonly rows: readonly Row[]
   readonly list: ListWindow
-  /** In px. */
+  /** The left edge of the bars, in px. */
   readonly left: number
   readonly width: number
-  /** Both are read at each frame. */
+  /** `window` and `now` are called for each frame. */
   readonly window: () => TimeWindow
   readonly now: () => number
 }
 
-/** A smaller difference is not visible, in px. */
+/** The smallest visible difference, in px. */
 const SEEN_PX = 0.5
 
 export function TimelineCanvas(props: CanvasProps) {
@@ -69,7 +69,7 @@ function keepDrawn(bars: HTMLCanvasElement, axis: HTMLCanvasElement, latest: () 
       !isSeen(drawn.window.from, window.from) &&
       !isSeen(drawn.window.to, window.to) &&
       !isSeen(drawn.now, now) &&
-      // The lengths on the bars are in seconds.
+      // The durations on the bars change each second.
       Math.floor(drawn.now / 1000) === Math.floor(now / 1000)
     ) {
       return
@@ -92,7 +92,7 @@ function keepDrawn(bars: HTMLCanvasElement, axis: HTMLCanvasElement, latest: () 
   }
 }
 
-/** Gives a canvas the pixels of the screen. It is resized only when its size changes, because resizing clears it. */
+/** Sets the resolution of a canvas to that of the screen. An unchanged canvas is not resized, because resizing clears it. */
 function fitted(context: CanvasRenderingContext2D, width: number, height: number): void {
   const scale = devicePixelRatio
   const [w, h] = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))]

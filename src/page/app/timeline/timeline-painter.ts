@@ -45,11 +45,11 @@ export function drawAxis(scene: Scene): void {
   context.fill()
 }
 
-/** Draws all tasks of a phase or a group in one row. If several cover the same pixels, only one of them is drawn. */
+/** Draws all tasks of a closed row. If the bars of several tasks cover the same pixels, only the first of them is drawn. */
 function drawClosed(scene: Scene, { tasks }: PhaseRow | GroupRow, y: number): void {
   const { window, width, now } = scene
   let covered = -1
-  // The oldest first.
+  // From the oldest to the newest.
   for (let index = tasks.length - 1; index >= 0; index -= 1) {
     const task = tasks[index]
     if (!task) continue

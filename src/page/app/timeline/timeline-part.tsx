@@ -1,4 +1,4 @@
-/** Timeline: when each task was created, ran and ended. */
+/** The part Timeline: when each task was created, ran and ended. */
 import { useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
 import { withParameter, type Address } from '../addresses.js'
@@ -21,13 +21,13 @@ export function TimelinePart({ address }: PartProps) {
   const toggled = useSignal<Toggled>(new Map())
   const timeline = useTimelineView()
   const { tasks } = timeline
-  // The rows have their own order.
+  // The order of the task table does not apply to the timeline.
   const filter = useMemo(
     () => ({ ...readFilter(address.query), sort: 'created' as const, isAscending: false }),
     [address],
   )
   const found = useMemo(() => filterTasks(tasks, filter, now()), [tasks, filter])
-  // The table of tasks also filters by owner, instance and subagent.
+  // The timeline filters only by text and state. The task table also filters by owner, instance and subagent.
   const choices = useMemo(() => ({ states: choicesOf(tasks, filter).states, ...NO_NAMES }), [tasks, filter])
   const part = useRef<HTMLElement>(null)
   return (
@@ -90,7 +90,7 @@ export function TimelinePart({ address }: PartProps) {
 
 const NO_NAMES = { owners: [], instances: [], subagents: [] } as const
 
-/** Keeps the chosen task. */
+/** Returns the address without the filter, and keeps the selected task. */
 function withoutFilter({ part, query }: Address): string {
   return withParameter({ part, query: new URLSearchParams() }, 'task', query.get('task') ?? undefined)
 }

@@ -1,4 +1,4 @@
-/** The label of a row. The bar is on the canvas behind it. */
+/** The label of a row. The bar of the row is on the canvas behind it. */
 import { StateIcon } from '../shell/state-icon.js'
 import { count } from '../text/format.js'
 import { visible } from '../text/visible.js'
@@ -15,7 +15,7 @@ interface Props {
   readonly onPress: (row: Row) => void
 }
 
-/** The indentation of each level, in px. */
+/** The indentation of each level of a family, in px. */
 const INDENT = 14
 
 export function timelineRowId(index: number): string {
@@ -79,7 +79,7 @@ function Head({ row }: { readonly row: PhaseRow | GroupRow }) {
   )
 }
 
-/** Limits the indentation of deep families, so that there is room for the titles. */
+/** Returns the indentation of a task in px. It is limited, so that deep families leave room for the titles. */
 function indentOf(depth: number, labelWidth: number): number {
   return Math.min((depth - 1) * INDENT, labelWidth / 4)
 }

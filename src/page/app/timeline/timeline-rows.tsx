@@ -1,4 +1,4 @@
-/** The rows: a tree of phases, groups and tasks for the keyboard and for screen readers, over the canvas with the bars. */
+/** The rows of the timeline: a tree for the keyboard and for screen readers, over the canvas with the bars. */
 import { useMemo } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
 import type { PageTask } from '../../wire.js'

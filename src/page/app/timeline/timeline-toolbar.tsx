@@ -1,4 +1,4 @@
-/** The buttons that choose the visible period, follow the current time and pause. */
+/** The buttons that choose the visible period, follow the current time, and pause the timeline. */
 import type { ViewChange } from './timeline-view.js'
 
 interface Props {

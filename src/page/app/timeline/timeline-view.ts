@@ -1,4 +1,4 @@
-/** The visible period, which follows the current time or is fixed. */
+/** The visible period of the timeline. It follows the current time, or stays fixed. */
 import { lengthOfWindow, panned, windowAt, zoomed, type TimeWindow } from './time-window.js'
 
 export type TimelineView =
@@ -16,7 +16,7 @@ export function windowOf(view: TimelineView, now: number): TimeWindow {
   return view.mode === 'following' ? windowAt(now, view.lengthMs) : view.window
 }
 
-/** Zooming keeps the mode of the view. Moving makes the view fixed. */
+/** Applies a change to the view. After zooming, the view still follows the current time if it did before. After moving, it is fixed. */
 export function changedView(view: TimelineView, change: ViewChange, now: number): TimelineView {
   const shown = windowOf(view, now)
   switch (change.type) {

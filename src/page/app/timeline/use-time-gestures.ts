@@ -1,17 +1,17 @@
-/** Zooms with the wheel and moves by dragging. */
+/** Zooms the timeline with the wheel, and moves it by dragging. */
 import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ViewChange } from './timeline-view.js'
 
-/** A shorter movement counts as a click, in px. */
+/** The minimum length of a drag, in px. A shorter movement counts as a click. */
 const DRAG_PX = 4
 
 export interface Gestures {
-  /** Whether the last press was a drag, whose final click must not choose a row. */
+  /** Whether the last press was a drag. The click at the end of a drag must not select a row. */
   wasDragged(): boolean
 }
 
-/** @param left the left edge of the bars, in px, after the labels */
+/** @param left the left edge of the bars in px, to the right of the labels */
 export function useTimeGestures(
   ref: RefObject<HTMLElement | null>,
   left: number,

@@ -1,4 +1,4 @@
-/** The state of the timeline: the visible period, and the tasks that are shown while it is paused. */
+/** The state of the timeline: the visible period, and the tasks that it shows. While it is paused, it shows the tasks at the time of the pause. */
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { PageTask } from '../../wire.js'
@@ -8,7 +8,7 @@ import { changedView, FIRST_VIEW, windowOf, type TimelineView, type ViewChange }
 
 export interface Timeline {
   readonly view: TimelineView
-  /** The newest first. While it is paused, the tasks at that time. */
+  /** The tasks, newest first; while the timeline is paused, the tasks at the time of the pause. */
   readonly tasks: readonly PageTask[]
   readonly pausedAt: number | undefined
   readonly window: () => TimeWindow
@@ -18,7 +18,7 @@ export interface Timeline {
   readonly pause: () => void
 }
 
-/** The first view covers the time since the creation of the last 40 tasks. */
+/** At first, the visible period reaches back to the creation of the 40th latest task. */
 const LATEST = 40
 
 export function useTimelineView(): Timeline {
