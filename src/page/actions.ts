@@ -38,7 +38,10 @@ export function actionAt(
 const own = <T>(from: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(from, name) ? from[name] : undefined
 
-const gone: Answer = { status: 404, body: { error: 'The page no longer has this task.', code: 'NOT_FOUND' } }
+const gone: Answer = {
+  status: 404,
+  body: { error: 'The page no longer has this task. It keeps only the latest tasks.', code: 'NOT_FOUND' },
+}
 
 const actOn = (action: TaskAction, sources: Sources, key: string, body: unknown): Answer | Promise<Answer> => {
   const entry = sources.state.journal.get(key)

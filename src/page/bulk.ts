@@ -23,7 +23,10 @@ const bulkSchema = lazily(() =>
   }),
 )
 
-const GONE: Answer = { status: 404, body: { error: 'The page no longer has this task.', code: 'NOT_FOUND' } }
+const GONE: Answer = {
+  status: 404,
+  body: { error: 'The page no longer has this task. It keeps only the latest tasks.', code: 'NOT_FOUND' },
+}
 
 /** @param onFailure called with an error that the request did not cause. The report counts that task as refused. */
 export async function actOnMany(

@@ -51,11 +51,11 @@ export interface TaskPageOptions {
    */
   readonly tokenFile?: string
   /**
-   * The maximum number of tasks that the page keeps. Above it, the page drops the task that ended first. Tasks that have not ended count, but are never
-   * dropped. Default 10000.
+   * The maximum number of tasks that the page keeps. When there are more, the page drops the task that ended first. Tasks that have not ended count, but
+   * are never dropped. Default 10000.
    */
   readonly maxTasks?: number
-  /** The maximum size of the tasks that the page keeps, in bytes. Above it, the page drops the task that ended first. Default 64 MiB. */
+  /** The maximum size of the tasks that the page keeps, in bytes. When they are larger, the page drops the task that ended first. Default 64 MiB. */
   readonly maxBytes?: number
   /** The address of the task server's REST interface. The page uses it in the code under `Copy as`. Default: none. */
   readonly restUrl?: string

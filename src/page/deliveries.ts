@@ -39,7 +39,7 @@ export class Deliveries {
   readonly #manager: AsyncTaskManager
   readonly #onChange: () => void
   readonly #owners: Versioned<Owner>
-  /** The shown owners without owed results. The first one has been without for the longest time. */
+  /** The shown owners without owed results, the longest idle first. */
   readonly #idle = new Set<string>()
   /** The owners with owed results that the page does not show, because it already shows the maximum. */
   readonly #leftOut = new Set<string>()

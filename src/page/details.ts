@@ -143,7 +143,7 @@ function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | unde
   }
 }
 
-/** Omits a large schema. The page then shows no form for the question. */
+/** Replaces a large answer schema with an empty one. The page then shows the question without fields for an answer. */
 const shownQuestion = (question: TaskQuestion): TaskQuestion =>
   isLongJson(question.schema, VALUE_BYTES) ? { ...question, schema: { type: 'object' } } : question
 

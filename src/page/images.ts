@@ -2,7 +2,7 @@
 import { keysOf } from '../json/json-pieces.js'
 import type { ResultImage } from './wire.js'
 
-/** The displayed types. SVG is not one of them, because a browser may run its scripts. */
+/** The image types that the page shows. SVG is left out, because a browser may run the scripts in an SVG image. */
 const TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp'])
 
 /** The maximum number of images of a task, and of values that are searched for images. */

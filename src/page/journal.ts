@@ -107,7 +107,7 @@ export class Journal<Entry extends JournalEntry> {
     return this.#histories.get(key)?.answers ?? []
   }
 
-  /** Records that a person answered a question on the page, if it is the latest closed question. */
+  /** Records that a person answered a question on the page. Only the latest closed question is checked. */
   noteAnsweredOnPage(entry: Entry, questionId: string): void {
     const answers = this.#histories.get(entry.key)?.answers
     const answer = answers?.at(-1)

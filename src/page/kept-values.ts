@@ -1,6 +1,6 @@
 /**
- * Copies of the values of ended tasks, whose size in memory is known. Keeping an original value would also keep all data that the value shares with
- * others, and each whole text that the value has a slice of.
+ * Copies of the values of ended tasks, whose size in memory is known. An original value would keep more in memory: data that it shares with other
+ * values, and the whole texts behind the slices that it contains.
  */
 import { jsonPieces, PIECE_WORK } from '../json/json-pieces.js'
 import { fittingText, heldBytes } from './texts.js'
@@ -14,7 +14,7 @@ export interface KeptValue {
   readonly isCut: boolean
 }
 
-/** How much work may be spent on parts without text, such as fields with functions, in addition to one unit per character. */
+/** The extra work that is allowed for parts that become no text, such as fields with functions. One character is one unit of work. */
 const SPARE_WORK = 64 * 1024
 
 /** The bytes of memory that the values of one task may still use. */

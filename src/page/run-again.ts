@@ -14,7 +14,7 @@ export function planAgain(sources: Sources, key: string): Promise<PlanAgain> {
   return Promise.resolve('There is no such task.')
 }
 
-/** Returns the reason why a task cannot run again; undefined if it can. */
+/** Returns the reason why a task cannot run again; undefined if the task can run again. */
 export async function whyNotAgain(sources: Sources, { key }: PageEntry): Promise<string | undefined> {
   try {
     const plan = await planAgain(sources, key)

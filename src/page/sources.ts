@@ -22,13 +22,13 @@ export interface Sources {
   readonly traceUrl: string | undefined
 }
 
-/** Returns the manager's record of a task; undefined once the manager has forgotten it. */
+/** Returns the manager's record of a task; undefined once the manager has forgotten the task. */
 export function recordOf({ manager }: Sources, { record, isEnded }: AsyncEntry): AsyncTaskInfo | undefined {
   const found = manager?.getTask(record.id)
-  // Another task may have reused the id of a forgotten one.
+  // The manager may have forgotten the task and given its id to another task, which has a different launch time.
   if (found === undefined || found.launchedAt !== record.launchedAt) return isEnded ? undefined : record
   return found
 }
 
-/** Returns the task manager's task; undefined once it is forgotten. */
+/** Returns the TaskManager's task; undefined once the TaskManager has forgotten the task. */
 export const taskOf = ({ taskManager }: Sources, { id }: CommandEntry): Task | undefined => taskManager?.getTask(id)

@@ -84,7 +84,7 @@ function readFiles(folder: string): ReadonlyMap<string, StaticFile> | undefined 
 function readFile(file: string): StaticFile {
   const plain = readFileSync(file)
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
-  // Vite adds a hash of the content to the names of its files, so a file with a hash never changes.
+  // Vite adds a hash of the content to the names of the files that it writes, so a file with such a name never changes.
   const isHashed = /-[\w-]{8,}\.\w+$/.test(file) && extname(file) !== '.html'
   return {
     type: TYPES[extname(file)] ?? 'application/octet-stream',

@@ -47,7 +47,7 @@ export class Streams {
   /** Part of each event id, so that ids from an earlier server process are recognised and not used. */
   readonly #run = randomBytes(6).toString('hex')
   readonly #open = new Set<Stream>()
-  /** The last event with changes. It is reused, because most readers are at the same version. */
+  /** The last event with changes. Most readers are at the same version, so the event is reused for them. */
   #latest: { readonly from: number; readonly to: number; readonly event: Buffer } | undefined
   #batch: unknown
   #heartbeat: unknown
@@ -146,7 +146,7 @@ export class Streams {
       this.#heartbeat = undefined
       state.roll()
       for (const stream of [...this.#open]) {
-        // The previous event was written as a whole, so the heartbeat does not split it.
+        // A stream that is not blocked has written whole events, so the heartbeat splits no event.
         if (!stream.isBlocked) this.#write(stream, BEAT)
         else if (clock.now() - stream.blockedAt > MAX_SILENCE_MS) stream.response.destroy()
       }

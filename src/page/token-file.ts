@@ -46,7 +46,7 @@ function writeToken(file: string, field: string): string {
     return token
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    // Another process has created the file in the meantime, so its token is used. If there is still no file to read, the error is the right answer.
+    // Another process has created the file in the meantime, so its token is used. If there is still no file, the name is a link that leads nowhere.
     const other = readToken(file, field)
     if (other === undefined) throw error
     return other

@@ -108,7 +108,7 @@ export interface TaskEvent {
   readonly detail?: string
 }
 
-/** A value as JSON or text, whole or cut. A cut value has only its beginning in `text`. Further requests read the rest as `ValuePiece`s. */
+/** A value of a task as JSON or text. If `isCut` is true, `text` has only the beginning of the value, and further requests read the rest as `ValuePiece`s. */
 export interface CutValue {
   readonly type: 'json' | 'text'
   readonly text: string
@@ -245,13 +245,13 @@ export interface OwnerDelivery {
   readonly waiting: readonly string[]
 }
 
-/** A message that carried results. If it was `released`, the agent did not accept it, and its results are owed again. */
+/** A message that carried results. `released`: the agent did not accept the message, so its results are owed again. */
 export interface DeliveryMessage {
   readonly deliveryId: string
   readonly at: number
   readonly endedAt?: number
   readonly outcome: 'open' | 'accepted' | 'released'
-  /** The keys of the tasks whose results it carried; at most 50, and 4 KiB in total. */
+  /** The keys of the tasks whose results the message carried; at most 50, and 4 KiB in total. */
   readonly tasks: readonly string[]
 }
 
@@ -261,10 +261,10 @@ export interface PageInstance {
   readonly description?: string
   readonly state: 'connecting' | 'connected' | 'disconnected'
   readonly connectedAt?: number
-  /** When it was paused, in ms since the epoch; absent if it is not paused. */
+  /** When the instance was paused, in ms since the epoch; absent if the instance is not paused. */
   readonly pausedSince?: number
   readonly queued: number
-  /** The key of the running task, if there is one. */
+  /** The key of the running task; absent if none runs. */
   readonly running?: string
   readonly tools: readonly {
     readonly name: string
@@ -287,8 +287,8 @@ export interface HostRow {
 }
 
 /**
- * The number of actors in each state, by machine and state. The machines are `asyncTask`, `delivery`, `commandTask`, `lane` and `instance`. A nested
- * state is named by its path, such as `holding.polling`. For tasks it is the last name of the path, such as `stopping`. Ended tasks count as long as the
+ * The number of actors in each state, by the id of their state machine and by state. The machines are `asyncTask`, `delivery`, `commandTask`, `lane` and `instance`. A nested
+ * state is named by its path, such as `holding.polling`. The state of a task is only the last name of its path, such as `stopping`. Ended tasks count as long as the
  * journal has them.
  */
 export type MachineCounts = Readonly<Record<string, Readonly<Record<string, number>>>>
@@ -314,7 +314,7 @@ export interface HealthPoint {
 export interface PageSubagent {
   readonly name: string
   readonly description?: string
-  /** The JSON Schema of `context` in a `LaunchRequest`; absent if the subagent has none or it is too large to send. */
+  /** The JSON Schema of `context` in a `LaunchRequest`; absent if the subagent has no schema, or the schema is too large to send. */
   readonly contextSchema?: Readonly<Record<string, unknown>>
 }
 
@@ -369,13 +369,13 @@ export interface ChangesEvent {
   readonly tasks?: readonly PageTask[]
   /** The keys of tasks that the journal no longer has. */
   readonly removed?: readonly string[]
-  /** The owners that have changed, each with all its fields. One owner is sent at most every 250 ms. */
+  /** The owners that have changed, each as a whole. The same owner is sent at most every 250 ms. */
   readonly owners?: readonly OwnerDelivery[]
   readonly ownersLeftOut?: number
   readonly removedOwners?: readonly string[]
-  /** All rows, if one has changed. They are sent at most once a second. */
+  /** All rows of the host; absent if no row has changed. Sent at most once a second. */
   readonly host?: readonly HostRow[]
-  /** All instances, if one has changed. */
+  /** All instances; absent if no instance has changed. */
   readonly instances?: readonly PageInstance[]
   readonly machines?: MachineCounts
   /** The points that are new or have changed. */

@@ -64,7 +64,7 @@ async function* piecesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerato
   for (;;) {
     const { done, value } = await reader.read()
     if (done) return
-    // An empty text is passed on, too, because it shows that the server is alive.
+    // Empty texts are passed on as well, because they show that the server is alive.
     yield decoder.decode(value, { stream: true })
   }
 }

@@ -1,7 +1,7 @@
 /** Saves files with the browser. */
 import { after } from './browser-clock.js'
 
-/** How long the content stays available to the browser, in ms, because it may ask the person where to save the file. */
+/** How long the content stays available, in ms. The browser may first ask the person where to save the file. */
 const SAVING_MS = 60_000
 
 export function saveAs(content: Blob, name: string): void {

@@ -2,7 +2,7 @@
 import type { MachineCounts } from '../wire.js'
 import type { ChartNode, MachineChart } from './chart.js'
 
-/** Returns the states of a chart, without its other nodes. */
+/** Returns the nodes of a chart that are states. */
 export function statesOf({ states }: MachineChart): readonly ChartNode[] {
   return states.filter(isState)
 }
@@ -12,7 +12,7 @@ export function isState({ kind }: ChartNode): boolean {
   return kind !== 'start' && kind !== 'any' && kind !== 'group'
 }
 
-/** Returns the path of a state. The state may be given by its name alone, as the states of tasks are. */
+/** Returns the path of a state. The state may be given by its name alone, such as `stopping`. */
 export function pathOf(chart: MachineChart, state: string): string {
   const states = statesOf(chart)
   const isKnown = states.some(({ path }) => path === state)

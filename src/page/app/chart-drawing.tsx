@@ -40,7 +40,7 @@ export function ChartDrawing({ chart, label, counts, path, linkOf, chosenId }: C
   }
   const taken = path && takenEdges(path, edges)
   const lines = edges.map((edge) => ({ edge, isTaken: taken?.has(edge) === true }))
-  // Taken lines are drawn last, so that they are on top where lines cross.
+  // Lines that the task has followed are drawn last, so that they are on top where lines cross.
   lines.sort((one, other) => Number(one.isTaken) - Number(other.isTaken))
   return (
     <svg class="chart" role={role} aria-label={label} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>

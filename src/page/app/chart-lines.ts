@@ -4,7 +4,7 @@ import type { Point } from './chart.js'
 const CORNER = 6
 const ARROW = { length: 8, half: 4 }
 
-/** Returns a line through the points with rounded corners. It ends where its arrow begins. */
+/** Returns a line through the points with rounded corners. The line ends where the arrow begins. */
 export function linePath(points: readonly Point[]): string {
   const drawn = shortened(points)
   return drawn

@@ -9,7 +9,7 @@ import { createConnection, type Connection, type ConnectionHandle } from './stre
 import { createFeed, type Known } from './stream/feed.js'
 import { keepToken, keptToken, shareToken, takeToken } from './token.js'
 
-/** The data that the page shows. A new object replaces it after a change, at most once per frame. */
+/** The data that the page shows. After changes, a new object replaces the old one, at most once per frame. */
 export interface View extends Omit<Known, 'tasks'> {
   /** Newest first. */
   readonly tasks: readonly PageTask[]
@@ -20,7 +20,7 @@ export interface View extends Omit<Known, 'tasks'> {
 
 interface Asking {
   readonly many: number
-  /** The key of one of these tasks. */
+  /** The key of the newest of these tasks. */
   readonly first?: string
 }
 

@@ -1,4 +1,4 @@
-/** The states of its machine that a task has been in. */
+/** The states of the state machine that a task has been in. */
 import type { PageTaskKind, PageTaskState, TaskEvent } from '../wire.js'
 import { isIn, pathOf } from './chart-counts.js'
 import type { ChartEdge, MachineChart } from './chart.js'
@@ -37,7 +37,7 @@ export function pathText({ visited, isCut }: TaskPath): string {
   return [...(isCut ? ['…'] : []), ...visited].join(' → ')
 }
 
-/** Returns the same path with the paths of the states in the chart instead of their names. */
+/** Replaces the names of the states in a task's path by the dotted names that the chart uses. */
 export function onChart(chart: MachineChart, path: TaskPath): TaskPath {
   const find = (state: string): string => pathOf(chart, state)
   return { ...path, state: find(path.state), visited: path.visited.map(find) }
@@ -66,7 +66,7 @@ export function kindOfMachine(id: string): PageTaskKind | undefined {
   return (Object.keys(machines) as PageTaskKind[]).find((kind) => machines[kind] === id)
 }
 
-/** Returns the name of a task's state in its machine. The machine has no state `timed-out`: such a task is `failed`. */
+/** Returns the name of a task's state in its machine. The machine has no state `timed-out`: a task that timed out is `failed`. */
 export function machineState(state: PageTaskState): string {
   return state === 'timed-out' ? 'failed' : state
 }

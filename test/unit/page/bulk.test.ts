@@ -55,7 +55,12 @@ describe('cancelling many', () => {
           count: 3,
           keys: keysOf('old', 'older', 'stopped'),
         },
-        { error: 'The page no longer has this task.', code: 'NOT_FOUND', count: 1, keys: keysOf('none') },
+        {
+          error: 'The page no longer has this task. It keeps only the latest tasks.',
+          code: 'NOT_FOUND',
+          count: 1,
+          keys: keysOf('none'),
+        },
       ],
     })
     for (const id of ['a', 'b']) {

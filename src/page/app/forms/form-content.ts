@@ -49,10 +49,12 @@ function readNumber(entry: string, field: FormField & { readonly type: 'number' 
   const value = Number(entry)
   if (!Number.isFinite(value)) return { error: `A number is needed, not ${entry}.` }
   if (field.type === 'integer' && !Number.isInteger(value)) return { error: `A whole number is needed, not ${entry}.` }
-  if (field.minimum !== undefined && value < field.minimum)
-    {return { error: `A number of at least ${field.minimum} is needed.` }}
-  if (field.maximum !== undefined && value > field.maximum)
-    {return { error: `A number of at most ${field.maximum} is needed.` }}
+  if (field.minimum !== undefined && value < field.minimum) {
+    return { error: `A number of at least ${field.minimum} is needed.` }
+  }
+  if (field.maximum !== undefined && value > field.maximum) {
+    return { error: `A number of at most ${field.maximum} is needed.` }
+  }
   return { value }
 }
 
@@ -66,7 +68,7 @@ function readJson(entry: string, needsObject: boolean): Read {
   }
 }
 
-/** Returns the name of the field that a server error is about; undefined if it is about another thing. */
+/** Returns the name of the field that a server error is about; undefined if the error is about no field of this form. */
 export function fieldOfPath(path: string, fields: readonly FormField[]): string | undefined {
   return fields.find(({ name }) => name !== WHOLE && (path === name || path.startsWith(`${name}.`)))?.name
 }

@@ -5,7 +5,7 @@ import type { ChartPoint } from './line-path.js'
 
 export interface ChartLine {
   readonly name: string
-  /** The CSS class of its colour. */
+  /** The CSS class with the colour of the line. */
   readonly look: string
   readonly points: readonly ChartPoint[]
 }

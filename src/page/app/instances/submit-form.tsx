@@ -138,7 +138,7 @@ function onFrameFocus(form: HTMLFormElement | null, selector: string): void {
   onFrame(() => form?.querySelector<HTMLElement>(selector)?.focus())
 }
 
-/** Computes the fields of each tool once. With new field objects, the form would lose its entries. */
+/** Computes the fields of each tool once, instead of on every rendering. */
 function fieldReader(tools: PageInstance['tools']): (tool: string) => readonly FormField[] {
   const known = new Map(tools.map(({ name, inputSchema }) => [name, fieldsOf(inputSchema)]))
   return (tool) => known.get(tool) ?? []

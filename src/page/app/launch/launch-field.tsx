@@ -1,4 +1,4 @@
-/** A field of the launch form that every subagent has, with its label, help and error. */
+/** A field that the launch form has for every subagent, with its label, help and error. */
 import type { ComponentChildren } from 'preact'
 import { visible } from '../text/visible.js'
 
@@ -13,7 +13,7 @@ interface Props {
   readonly label: string
   readonly help?: string | undefined
   readonly error?: string | undefined
-  /** Renders the input with these attributes. */
+  /** Renders the input element with the given attributes. */
   readonly children: (shared: Shared) => ComponentChildren
 }
 

@@ -81,7 +81,7 @@ export function App() {
   )
 }
 
-/** Moves the focus to the content. The fragment already holds the address of the part, so the link cannot use it for this. */
+/** Moves the focus to the content. A normal link to `#main` would replace the address of the part, which is in the fragment, too. */
 function skip(event: Event): void {
   event.preventDefault()
   document.getElementById('main')?.focus()

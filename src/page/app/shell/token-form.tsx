@@ -1,4 +1,4 @@
-/** Asks for the token after the server has refused the current one. */
+/** Asks for a token after the server has refused the current token. */
 import { useSignal } from '@preact/signals'
 import { usePage } from '../page-state.js'
 import { pastedToken } from '../token.js'

@@ -12,7 +12,7 @@ import { pathOf } from './use-task-detail.js'
 
 interface Props {
   readonly taskKey: string
-  /** Each attempt has its own output. */
+  /** The number of the current attempt. Each attempt has its own output. */
   readonly attempt: number | undefined
 }
 

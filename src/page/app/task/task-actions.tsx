@@ -21,7 +21,7 @@ export function TaskActions({ task, detail }: Props) {
   const isLost = connection.value.state !== 'live'
   if (!detail) return null
   const { can, copyAs } = detail
-  // When this becomes false, the dialog is removed, which closes it.
+  // When this becomes false, the page removes the dialog and thereby closes it.
   const canCancel = can.cancel && task.endedAt === undefined
   return (
     <div class="actions" role="group" aria-label="Actions">

@@ -157,7 +157,7 @@ function Program({ program }: { readonly program: NonNullable<PageTaskDetail['pr
   )
 }
 
-/** A link to a task, with the title of the task. The page may no longer know the task, so that only its key is shown. */
+/** A link to a task with its title, or with its key if the page no longer knows the task. */
 export function TaskLink({ taskKey }: { readonly taskKey: string }) {
   const task = usePage().view.value.taskOf(taskKey)
   return <a href={addressOf('task', taskKey)}>{visible(task?.title ?? taskKey)}</a>

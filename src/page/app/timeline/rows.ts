@@ -2,8 +2,8 @@
  * The rows of the timeline, which form a tree. Its first level has the phases: running, waiting and ended. Each phase contains the owners and instances,
  * and each of these contains its tasks.
  *
- * A task that a run launched is shown below the task of that run, even if another owner has it now. All tasks of a family are in the same phase: in `running` if one
- * of them runs, otherwise in `waiting` if one of them waits, otherwise in `ended`.
+ * A task that a run launched is shown below the task of that run, even if another owner has it now. All tasks of a family are in the same phase: in
+ * `running` if one of them runs, otherwise in `waiting` if one of them waits, otherwise in `ended`.
  */
 import type { PageTask, PageTaskKind } from '../../wire.js'
 import { familiesOf, type Families } from './families.js'

@@ -16,7 +16,7 @@ export function windowOf(view: TimelineView, now: number): TimeWindow {
   return view.mode === 'following' ? windowAt(now, view.lengthMs) : view.window
 }
 
-/** Applies a change to the view. After zooming, the view still follows the current time if it did before. After moving, it is fixed. */
+/** Applies a change to the view. Zooming does not change whether the view follows the current time. Moving makes the view fixed. */
 export function changedView(view: TimelineView, change: ViewChange, now: number): TimelineView {
   const shown = windowOf(view, now)
   switch (change.type) {
