@@ -1,4 +1,4 @@
-/** Creates the link from a task to its trace from a template such as `https://jaeger.example/trace/{trace_id}`. */
+/** Fills in a template such as `https://jaeger.example/trace/{trace_id}`, which gives the link to the trace of a task. */
 import { InvalidInputError } from '../errors.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 

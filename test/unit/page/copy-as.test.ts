@@ -111,6 +111,6 @@ describe('a command task', () => {
     })
     await run({})
     expect(taskManager.getTask(first.slice('command:'.length))).toBeUndefined()
-    expect((await copy(first)).typescript).toMatch(/^\/\/ Task ".*" is no longer kept/)
+    expect((await copy(first)).typescript).toMatch(/^\/\/ Task ".*" and its arguments are no longer kept/)
   })
 })

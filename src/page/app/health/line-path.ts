@@ -1,4 +1,4 @@
-/** The lines of a chart in the part Health. */
+/** A point of a line in a chart of the part Health. */
 export interface ChartPoint {
   readonly at: number
   /** Undefined if there is no value at this time. The line then has a gap. */

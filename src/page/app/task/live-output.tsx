@@ -25,7 +25,7 @@ interface Shown {
 }
 
 const POLL_MS = 400
-/** The maximum length of the shown output, in characters. The beginning is removed. */
+/** The maximum length of the shown output, in characters. The beginning of a longer output is removed. */
 const MOST_CHARS = 200_000
 const NOTHING: Shown = { text: '', cursor: 0, dropped: 0, isEnd: false }
 

@@ -19,7 +19,7 @@ interface TextPlace {
 }
 
 const PADDING = 6
-/** Half the width of a mark and a gap, in px. */
+/** Half the width of a mark plus a gap, in px. */
 const MARK = 8
 const GAP = 10
 

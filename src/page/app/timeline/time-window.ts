@@ -1,7 +1,7 @@
 /** The visible period of the timeline, and the conversion of times to positions. */
 
 export interface TimeWindow {
-  /** In ms since the epoch. */
+  /** The start of the period, like `to` in ms since the epoch. */
   readonly from: number
   readonly to: number
 }
