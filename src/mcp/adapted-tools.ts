@@ -1,4 +1,4 @@
-/** Wraps the calls of some tools with what the MCP server adds for one client. */
+/** Adapts some tools to one MCP client: to its working directory, its instances and its limits. */
 import { z } from 'zod'
 import { defined } from '../defined.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
@@ -9,7 +9,7 @@ import { withReserved } from './reserved-results.js'
 import { UNTRUSTED } from './untrusted-tools.js'
 import { workingDirectory, type FindProject } from './working-directory.js'
 
-/** The client of a tool. */
+/** The MCP client that calls a tool. */
 export interface ToolClient {
   readonly backend: Backend
   readonly owner: string
@@ -29,15 +29,17 @@ const adaptations: Readonly<Partial<Record<ToolName, Adapt>>> = {
   monitor: inSlot,
 }
 
-/** The tool with the additions for this client. */
 export function adapted(tool: Tool, client: ToolClient): Tool {
   const adapt = new Map(Object.entries(adaptations)).get(tool.name)
   return adapt === undefined ? tool : adapt(tool, client)
 }
 
-const cwdSchema = z.string().optional().describe('The working directory, for subagents that may have another.')
+const cwdSchema = z.string().optional().describe('The working directory, for subagents that accept one.')
 
-/** Runs a subagent in the directory that its configuration, the call or the client's project gives, with the deadline of its configuration. */
+/**
+ * Adapts `task`. The subagent runs in the directory that its configuration, the call or the client's project gives. If the call sets no time limit,
+ * `timeoutSeconds` of the subagent's configuration applies.
+ */
 function inWorkingDirectory(tool: Tool, { backend, setting, findProject }: ToolClient): Tool {
   const { config, subagents } = backend
   return {
@@ -66,7 +68,9 @@ function noSubagents({ configFile, untrusted }: Backend): string {
     : `No subagents are configured: the user can add them to ${configFile}.`
 }
 
-/** Launches a scheduled subagent as a call of `task` without a working directory and a deadline would. */
+/**
+ * Adapts `schedule`. A scheduled subagent gets the directory and the time limit that a call of `task` without `cwd` and `timeout_seconds` would give it.
+ */
 function launchingInProject(tool: Tool, { backend, setting, findProject }: ToolClient): Tool {
   return {
     ...tool,
@@ -86,7 +90,7 @@ function launchingInProject(tool: Tool, { backend, setting, findProject }: ToolC
   }
 }
 
-/** Connects the instance before a valid call runs on it. */
+/** Adapts `submit_commands`: connects the instance before the commands run on it. An invalid call connects nothing. */
 function withInstance(tool: Tool, { backend: { instances } }: ToolClient): Tool {
   return {
     ...tool,
@@ -100,7 +104,7 @@ function withInstance(tool: Tool, { backend: { instances } }: ToolClient): Tool 
   }
 }
 
-/** Runs programs in the client's project, unless the configuration sets a directory. */
+/** Adapts `run_command` and `monitor`: programs run in the client's project, unless the configuration sets a directory (`commands.cwd`). */
 function inProject(tool: Tool, { backend: { config }, setting, findProject }: ToolClient): Tool {
   if (config.commands?.cwd !== undefined) return tool
   return {
@@ -118,7 +122,10 @@ function inProject(tool: Tool, { backend: { config }, setting, findProject }: To
   }
 }
 
-/** A monitor's program takes a slot of its client, and runs in the same directory as other programs. */
+/**
+ * Adapts `monitor`. A monitor that runs a program counts toward the client's limit of commands. The program runs in the same directory as those of
+ * `run_command`.
+ */
 function inSlot(tool: Tool, client: ToolClient): Tool {
   const { backend, owner } = client
   const execute: Tool['execute'] = (input, context) => inProject(tool, client).execute(input, context)

@@ -59,33 +59,34 @@ export interface McpServerOptions {
   /** The path of the configuration file, which the tool `task` names when there are no subagents. */
   readonly configFile?: string
   /**
-   * A configuration file that was found but is not trusted (`untrusted` of `loadAgentConfig`). The tools are listed, each call returns the command that
-   * trusts it, and no store is opened.
+   * A configuration file that was found but that the user does not trust (`untrusted` of `loadAgentConfig`). The server then lists its tools, but opens
+   * no store. Each call of a tool returns the command with which the user can trust the file.
    */
   readonly untrusted?: UntrustedFile | undefined
   /**
-   * The directory in which subagents without a `cwd` run, unless the client says where its project is (MCP roots, over stdio). Default: the
+   * The directory in which subagents without a `cwd` run. Over stdio, the project folder that the client reports (MCP roots) comes first. Default: the
    * working directory.
    */
   readonly projectFolder?: string
   /**
-   * The folder that keeps tasks and results when the process ends, or an open store (`await openStore(postgresStore({ … }))`). An open
-   * store is closed with the server, and it names the session. Overrides `store` of the configuration. Default: none, so tasks end with the process.
+   * Where tasks and results are kept when the process ends: a folder, or an open store (`await openStore(postgresStore({ … }))`). The server closes the
+   * open store when it closes. An open store already belongs to a session, so the server ignores `session` then. Overrides `store` of the configuration.
+   * Default: no store, so tasks end with the process.
    */
   readonly store?: string | OpenStore
   /**
-   * With a store: the name of the session. A server takes over what ended servers of the same session left. Overrides `session` of the
-   * configuration. Default: `projectFolder`.
+   * The name of the session in the store. A server takes over the tasks and results that ended servers of the same session left. Overrides `session` of
+   * the configuration. Default: `projectFolder`.
    */
   readonly session?: string
-  /** Further subagents, by name, that run in this process. They replace configured subagents with the same name. */
+  /** Additional subagents by name, which run in this process. If a configured subagent has the same name, the one given here is used. */
   readonly subagents?: Readonly<Record<string, Subagent>>
   /**
-   * The tasks of a cluster (`bullmqCluster(…).tasks()` of `agent-tasks/bullmq`): `submit_commands` runs on the instances of its servers. They are closed
-   * with the server. Default: the `instances` of the configuration.
+   * The tasks of a cluster (`bullmqCluster(…).tasks()` of `agent-tasks/bullmq`). `submit_commands` then runs commands on the instances of the cluster.
+   * The server closes this object when it closes. Default: commands run on the `instances` of the configuration.
    */
   readonly taskManager?: ClusterTasks | undefined
-  /** Traces the calls and what they start, and counts the tasks (`agent-tasks/telemetry`). Default: none. */
+  /** Traces calls of tools and the tasks that they start, and counts tasks (`agent-tasks/telemetry`). Default: none. */
   readonly telemetry?: Telemetry
   /** The source of time. Default: the system's. */
   readonly clock?: Clock
@@ -126,7 +127,7 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
 
 export interface Backend {
   readonly configFile: string | undefined
-  /** The untrusted configuration file; every call of a tool returns how to trust it. */
+  /** The configuration file that the user does not trust. While it is set, every call of a tool returns how to trust the file. */
   readonly untrusted: UntrustedFile | undefined
   readonly config: AgentConfig
   /** The directory that relative paths of the configuration start from. */
@@ -136,31 +137,36 @@ export interface Backend {
   readonly telemetry: Telemetry | undefined
   readonly log: Log
   readonly manager: AsyncTaskManager
-  /** Undefined without a store. */
+  /** The session of the store; undefined without a store. */
   readonly session: SessionOfStore | undefined
-  /** The command tasks of this process. */
+  /** Runs command tasks on the instances of this process. */
   readonly taskManager: TaskManager
-  /** Runs the commands of clients: `taskManager`, or a cluster. */
+  /** Runs the commands that clients submit: `taskManager`, or a cluster. */
   readonly commandTasks: TaskManager | ClusterTasks
   readonly pool: InstancePool
-  /** The instances that clients see: those of the pool, or of a cluster. */
+  /** The instances that clients see: those of `pool`, or those of a cluster. */
   readonly instances: InstanceSource
   readonly slots: ClientSlots
   readonly subagents: ReadonlyMap<string, FlatSubagent>
-  /** Stops every task and every program; resolves when they have ended. Running tasks are cancelled, or with a store, interrupted. */
+  /**
+   * Stops every task and every program, and resolves when they have ended. Without a store, running tasks are cancelled. With a store, the next server
+   * of the session reports them.
+   */
   close(): Promise<void>
 }
 
 /**
  * Creates the backend. Connects no instance and starts no program.
- * @throws InvalidInputError for an invalid configuration; StoreError when the store cannot be opened, InvalidSettingError for a setting that needs one
+ * @throws InvalidInputError for an invalid configuration
+ * @throws StoreError when the store cannot be opened
+ * @throws InvalidSettingError for a setting that needs a store, when there is none
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
   const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock, telemetry } = options
   const { taskManager: cluster, untrusted } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
   if (cluster !== undefined && config.instances.length > 0) {
-    const expected = 'none, because commands run on the instances of a cluster'
+    const expected = 'no instances, because options.taskManager runs commands on the instances of a cluster'
     throw new InvalidInputError('config.instances', config.instances.map(({ id }) => id).join(', '), expected)
   }
   const findCommands = cluster && findCommandRunner(cluster)
@@ -171,7 +177,8 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     ...configuredSubagents(config, { folder, projectFolder }, clock),
     ...Object.entries(options.subagents ?? {}).map(([name, subagent]) => [name, flatRunner(subagent)] as const),
   ])
-  // With an untrusted configuration the store stays closed: opening it would end earlier tasks, because their subagents are unknown.
+  // While the configuration is not trusted, its subagents are unknown. Opening the store would end the stored tasks of unknown subagents, so the store
+  // stays closed.
   const session =
     untrusted === undefined ? createSession(config, { ...options, folder, projectFolder }, clock) : undefined
   const manager = new AsyncTaskManager({
@@ -242,11 +249,11 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   }
 }
 
-/** Only the command line can send tasks to workers. Programs pass a runner of `agent-tasks/bullmq`. */
+/** Checks that every subagent that runs on workers has a runner. The command line makes these runners; a program passes them in `options.subagents`. */
 function checkRemote({ subagents }: AgentConfig, runners: McpServerOptions['subagents'] = {}): void {
   const index = subagents.findIndex(({ name, runsOn }) => runsOn === 'workers' && !Object.hasOwn(runners, name))
   if (index === -1) return
-  const expected = "'server', unless options.subagents has its runner (bullmqRunner of agent-tasks/bullmq)"
+  const expected = "'server', or a runner for this subagent in options.subagents (bullmqRunner of agent-tasks/bullmq)"
   throw new InvalidInputError(`config.subagents[${index}].runsOn`, 'workers', expected)
 }
 
@@ -255,7 +262,7 @@ const stopped = (what: string): string =>
 const cancelled = (what: string): string =>
   `The server ended before the commands (${what}) did, and cancelled them. Launch them again if they are still needed.`
 
-/** Stops running tasks, in a state from which the next server of the session reports them to its client. */
+/** Stops all running tasks so that the next server of the session can report them to its client. */
 async function leave(
   manager: AsyncTaskManager,
   session: SessionOfStore,
@@ -264,7 +271,7 @@ async function leave(
   const { reads } = manager
   for (const entry of reads.ledger.running()) {
     const { id, subagentName, goalPrompt } = entry.record
-    // The next server looks for runs that survive: programs, and commands of a cluster.
+    // Only runs that outlive this process need this: surviving programs, and commands in a cluster. The next server would take them over.
     const isProgram = subagents.get(subagentName)?.survivesHost === true
     if (!isProgram && reads.persistence?.keyOf(entry) === undefined) continue
     const run = currentRuns.get(entry)
@@ -272,9 +279,9 @@ async function leave(
     manager.failTask(id, isProgram ? stopped(what) : cancelled(what))
     run?.abort()
   }
-  // After the store is sealed no change is written, not even the confirmation of answers that were written out.
+  // The answers that clients have received are confirmed now, because a sealed store accepts no more changes.
   reads.persistence?.confirmOwner()
-  // The failure was already reported.
+  // A failure of the store was already logged (`onError`).
   await manager.stored().catch(() => undefined)
   session.seal()
 }
@@ -287,12 +294,12 @@ function clientLimits({ maxAsyncTasks, whenFull, queueMax, commands }: AgentConf
   }
 }
 
-/** The monitor limits of the model; undefined where the configuration has no monitors. */
+/** The limits for the monitors of a model; undefined if the configuration has no `monitors`. */
 export function monitorLimits({ monitors }: AgentConfig, folder: string): MonitorLimits | undefined {
   return monitors && defined({ ...monitors, files: monitors.files?.map((file) => resolve(folder, file)) })
 }
 
-/** The minimum of the limit for background tasks of all clients. */
+/** The limit for the tasks of all clients together is at least this number. */
 const MIN_TOTAL = 50
 
 function totalOf({ maxAsyncTasks, maxAsyncTasksOfAllClients, whenFull }: AgentConfig): number {
@@ -301,7 +308,7 @@ function totalOf({ maxAsyncTasks, maxAsyncTasksOfAllClients, whenFull }: AgentCo
 }
 
 /**
- * An id is the key to its task, so it must not be guessable (SEP-2663), and it travels in an HTTP header: it is random and ASCII.
+ * The id of a task must not be guessable, because everyone who knows it can use the task (SEP-2663). It is ASCII, because it is sent in an HTTP header.
  */
 function createId(prefix: string): string {
   const name = prefix.replace(/[^A-Za-z0-9_-]+/g, '-').slice(0, 64)

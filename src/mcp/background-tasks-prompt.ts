@@ -1,5 +1,6 @@
 /**
- * The prompt `background-tasks`: explains to a model when to use which tool. A client shows it to its user as a command, or adds it to its instructions.
+ * The prompt `background-tasks`, which explains to a model when to use which tool. A client shows the prompt to its user as a command, or adds it to its
+ * instructions.
  */
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { preview } from '../text/preview.js'
@@ -15,7 +16,7 @@ const BEFORE = [
   'Start independent pieces of it at once, then go on with your own work.',
 ]
 
-/** The order of the tools in the text, beginning with those that start work. Other tools follow. */
+/** The order of the tools in the text: first those that start work. Tools that are not named here follow. */
 const ORDER: readonly ToolName[] = [
   'task',
   'run_command',
@@ -34,7 +35,7 @@ const AFTER = [
   'Before you say that you are done, wait for the tasks whose results matter, and say which still run.',
 ]
 
-/** The text of the prompt. Only tools that the client has are named. */
+/** The text of the prompt. It names only tools that the client has. */
 export function promptText(toolNames: readonly string[]): string {
   const uses = inOrder(ORDER)
     .filter(({ name }) => toolNames.includes(name))

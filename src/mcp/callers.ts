@@ -1,9 +1,9 @@
 /**
- * Identifies the client behind a request, which decides which tasks the request can see.
+ * Identifies the client that sent a request. The client determines which tasks the request can see.
  *
- * A stdio connection and an HTTP session are one client each. Streamable HTTP has no sessions since protocol version 2026-07-28; a
- * bearer token identifies the client instead. A client without a token is anonymous: it can use a task only by its full id, which cannot be
- * guessed, and its lists are empty.
+ * A stdio connection and an HTTP session are one client each. Streamable HTTP has no sessions since protocol version 2026-07-28, so a bearer token
+ * identifies the client there. A client without a token is anonymous: it gets no lists of tasks, and can use a task only by its full id, which cannot be
+ * guessed.
  */
 import { prunedTasks } from '../async-tasks/recovery/pruned-tasks.js'
 import { createHash } from 'node:crypto'
@@ -17,18 +17,18 @@ import type { McpResult, McpTool } from './mcp-tool.js'
 export interface Caller {
   /** The owner of the client's tasks. */
   readonly owner: string
-  /** Whether other clients share this owner. */
+  /** Whether the client has no token. All such clients share one owner. */
   readonly isAnonymous: boolean
-  /** Whether the client runs on this machine, as this user. */
+  /** Whether the client runs on this machine, as the same user. */
   readonly isLocal?: boolean
-  /** Called with the ids that a call names, before the call, because it may change the owner of these tasks. */
+  /** Called with the ids of the tasks that a call names, before the call runs. It may make this client the owner of the tasks. */
   readonly onNamed?: (taskIds: readonly string[]) => void
 }
 
 /** The owner of all tasks over stdio. */
 export const STDIO_OWNER = 'main'
 
-/** The caller of all requests without identification. */
+/** The caller of all requests without a bearer token. */
 export const ANONYMOUS: Caller = { owner: 'anonymous', isAnonymous: true }
 
 /** The client of a request without a session. Its owner is derived from the token, so that no record contains the token. */
@@ -61,7 +61,7 @@ function refuse(
   const { task_id, task_ids } = args
   const unknown = namedIn(args).find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
   const pruned = unknown === undefined ? undefined : manager.reads.use(prunedTasks).find(unknown, ANONYMOUS.owner)
-  // The beginning of an id reveals no task to an anonymous client.
+  // `find` also accepts the beginning of an id, but an anonymous client must know the full id.
   if (pruned !== undefined && pruned.id === unknown) return toToolResult(prunedText(pruned))
   if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_IDENTIFY}`)
   const isNamed = task_id !== undefined || (Array.isArray(task_ids) && task_ids.length > 0)

@@ -1,11 +1,11 @@
-/** The results in one answer: those of the tool itself, and undelivered results of the client's other tasks. */
+/** The results in one answer to a call: those of the tool itself, and undelivered results of the client's other tasks. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { HeldLease, HoldLease } from '../async-tasks/delivery/leases.js'
 import type { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
 import { leaseOwed } from '../tools/overdue-notifications.js'
 import type { McpResult } from './mcp-tool.js'
 
-/** The leases of one answer. They end together, as the answer does. */
+/** The leases of the results in one answer. They are acknowledged or released together. */
 export class CarriedResults {
   readonly #leases: HeldLease[] = []
 
@@ -13,12 +13,12 @@ export class CarriedResults {
     this.#leases.push(lease)
   }
 
-  /** The tasks whose ends the answer contains. */
+  /** The ids of the tasks whose results the answer contains. */
   get taskIds(): readonly string[] {
     return [...new Set(this.#leases.flatMap(({ taskIds }) => taskIds))]
   }
 
-  /** Acknowledges the results of a written answer; otherwise they are owed again. */
+  /** Acknowledges the results if the answer was written out. Otherwise the results are owed again. */
   end(isWritten: boolean): void {
     // In one tick, so that the messages of one answer do not confirm each other.
     for (const lease of this.#leases.splice(0)) {
@@ -54,7 +54,7 @@ export function addImages(result: McpResult, images: readonly ContentBlock[]): M
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Some clients show the model the structured content alone. */
+/** Adds a text to structured content, too, because some clients show the model only that. */
 export function withText(structured: Fields, text: string): Fields {
   return typeof structured['text'] === 'string'
     ? { ...structured, text: `${structured['text']}\n\n${text}` }

@@ -8,7 +8,10 @@ import { errorResult, type ToolResult } from '../tools/tool.js'
 import type { SlotKind } from '../tools/tool-descriptor.js'
 import { FOLLOW_UPS } from './follow-ups.js'
 
-/** The maximum number of tasks that calls run in place: for one client, and for all. A task counts until its run has ended. */
+/**
+ * The maximum number of tasks that run while their call waits for them (`async: false`): of one client, and of all clients together. A task counts until
+ * its run has ended.
+ */
 export const MAX_IN_PLACE = 50
 export const MAX_IN_PLACE_OF_ALL = 500
 
@@ -17,11 +20,11 @@ const ADVICE = ['Wait until one has ended (wait_for_async_tasks)', `cancel one (
 
 /** The limits of one client; -1 for no limit. */
 export interface ClientLimits {
-  /** Background tasks. */
+  /** The maximum number of background tasks. */
   readonly maxAsyncTasks: number
-  /** The maximum number of background tasks that wait for a slot. */
+  /** The maximum number of further background tasks that wait for a slot. */
   readonly maxWaiting: number
-  /** Commands. A command counts until its program has ended, also when its task was cancelled before. */
+  /** The maximum number of commands. A command counts until its program has ended, even if its task was cancelled earlier. */
   readonly maxCommands: number
 }
 
@@ -38,12 +41,12 @@ interface Kind {
 export class ClientSlots {
   readonly #manager: AsyncTaskManager
   readonly #kinds: Readonly<Record<SlotKind, Kind>>
-  /** Calls that have not launched their task yet. A call for the background counts until it has returned. */
+  /** Calls that have not launched their task yet. A call that launches a background task stays here until it returns. */
   readonly #starting = new Set<{ readonly kind: SlotKind; readonly owner: string }>()
-  /** The ids of tasks that calls have left in the background, until they end. */
+  /** The ids of background tasks that have not ended. */
   readonly #background = new Set<string>()
 
-  /** @param earlierTasks the tasks of an earlier process; the running ones count for their owner */
+  /** @param earlierTasks the ids of the tasks of an earlier process; those that still run count for their owner */
   constructor(manager: AsyncTaskManager, limits: ClientLimits, earlierTasks: ReadonlySet<string> = new Set()) {
     const { maxAsyncTasks, maxWaiting, maxCommands } = limits
     const { pools } = manager.reads
@@ -57,7 +60,8 @@ export class ClientSlots {
       },
       inPlace: {
         max: MAX_IN_PLACE,
-        // Includes tasks that moved to the background above the limit of their client, and those that wait for a key.
+        // Two more groups count: background tasks above the limit, because a call that waited was moved to the background, and calls whose task waits
+        // for its concurrency key.
         countOf: (owner) =>
           pools.foreground.countOf(owner) +
           manager.getQueuedTasks(owner).filter(({ isForeground }) => isForeground === true).length +
@@ -66,7 +70,7 @@ export class ClientSlots {
       },
       command: {
         max: maxCommands,
-        // Includes tasks that wait for other tasks, because they take a slot later.
+        // Commands that wait for other tasks count, because they take a slot later.
         countOf: (owner) =>
           pools.command.countOf(owner) + manager.getQueuedTasks(owner).filter(({ kind }) => kind === 'command').length,
         refuse: () => commandRefusal(maxCommands),
@@ -76,8 +80,8 @@ export class ClientSlots {
   }
 
   /**
-   * Makes a call that launches a task, unless its owner is at the limit for this kind.
-   * @param call may report the launch; otherwise it has launched when it returns
+   * Makes a call that launches a task of this kind, or refuses it if the owner is at the limit.
+   * @param call gets a function to report that the task was launched; without a report, the task counts as launched when the call returns
    */
   async launch(
     kind: SlotKind,
@@ -91,7 +95,7 @@ export class ClientSlots {
     this.#starting.add(starting)
     try {
       const result = await call(() => {
-        // The result of the call counts a background task.
+        // A background task stays in `#starting` until `#follow` counts it.
         if (kind !== 'background') this.#starting.delete(starting)
       })
       if (kind !== 'command') this.#follow(result)
@@ -101,7 +105,10 @@ export class ClientSlots {
     }
   }
 
-  /** Launches a task of a schedule, or one that continues another. @throws AgentTasksError when its owner is at the limit for background tasks */
+  /**
+   * Launches a task for a schedule, or one that continues an earlier task.
+   * @throws AgentTasksError `TASK_LIMIT` when the owner is at the limit for background tasks
+   */
   launchScheduled(owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo {
     const { max, countOf, refuse } = this.#kinds.background
     if (max !== -1 && countOf(owner) >= max) throw new AgentTasksError('TASK_LIMIT', refuse().error?.message ?? '')
@@ -110,7 +117,7 @@ export class ClientSlots {
     return task
   }
 
-  /** Counts the task of a result, if it is queued or runs in the background. */
+  /** Counts the task that a result names, if the task is queued or runs in the background. */
   #follow({ metadata: { agentId, async: isAsync } = {} }: ToolResult): void {
     const task = typeof agentId === 'string' ? this.#manager.getTask(agentId) : undefined
     if (task !== undefined && !isTerminal(task) && isAsync === true) this.#background.add(task.id)

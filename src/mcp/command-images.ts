@@ -1,14 +1,20 @@
-/** The images that the commands of ended tasks returned, such as screenshots: a model reads them as images. */
+/** The images in the results of commands, such as screenshots. A model gets them as images, not as text. */
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import type { Backend } from './backend.js'
 
 type ImageBlock = Extract<ContentBlock, { type: 'image' }>
 
-/** The most images in one answer, and the most characters of their base64. Of more, the last are the ones that show how it ended. */
+/**
+ * The maximum number of images in one answer, and the maximum length of their base64 in total, in characters. If there are more images, the last ones
+ * are sent, because they show how the commands ended.
+ */
 const MAX_IMAGES = 8
 const MAX_CHARS = 4 * 1024 * 1024
 
-/** The images of async tasks that followed command tasks, as long as those are kept, with a text before them; none if there are none. */
+/**
+ * Returns the images of the commands that these async tasks submitted, after a text block that introduces them. The list is empty if there are no
+ * images. Ended command tasks that are no longer kept add nothing.
+ */
 export function imagesOf({ commandTasks }: Pick<Backend, 'commandTasks'>, taskIds: readonly string[]): ContentBlock[] {
   const wanted = new Set<unknown>(taskIds)
   const images = commandTasks
@@ -46,7 +52,7 @@ function toImage(block: unknown): ImageBlock[] {
   return type === 'image' && isBase64(data) && typeof mimeType === 'string' ? [{ type, data, mimeType }] : []
 }
 
-/** As the SDK checks it: it refuses an answer with another image as a whole, results included. */
+/** Checks base64 exactly as the SDK does. The SDK rejects a whole answer, results included, if one image is invalid. */
 function isBase64(data: unknown): data is string {
   if (typeof data !== 'string') return false
   try {

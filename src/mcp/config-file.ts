@@ -13,7 +13,7 @@ import { howToConfigure } from './starter-config.js'
 import type { Environment } from './trust-records.js'
 import { describeUntrusted, judgeFoundFile, type UntrustedFile } from './trust.js'
 
-/** How much of a field's name, or of what is expected there, an error shows, in characters. */
+/** The maximum number of characters that an error shows of a field's name, and of what was expected there. */
 const MAX_SHOWN_CHARS = 500
 
 /** A configuration and its source. */
@@ -22,18 +22,24 @@ export interface LoadedConfig {
   readonly config: AgentConfig
   /** The file that was read; undefined when there is none. */
   readonly file: string | undefined
-  /** The file that was read, or looked for. */
+  /** The path of the file, even if there is no such file. */
   readonly path: string
-  /** The directory that its relative paths start from. */
+  /** The directory that relative paths in the configuration start from. */
   readonly folder: string
-  /** The file that was found and is not used, because the user has not trusted it. `config` has the defaults then. Pass it to the server. */
+  /**
+   * The file that was found but is not used, because the user has not trusted it. `config` then has the defaults. Pass this value to the server, as its
+   * option `untrusted`.
+   */
   readonly untrusted?: UntrustedFile
 }
 
 /**
- * Reads a configuration file. Without a path it reads `agent-tasks.config.json` in `cwd` if the user trusts it (`agent-tasks mcp --trust`), and returns
- * the defaults if there is no such file, or if it is not trusted.
- * @param env where the user's folder is: `XDG_CONFIG_HOME`, `HOME`
+ * Reads a configuration file. Without a path, it looks for `agent-tasks.config.json` in `cwd`. If there is no such file, or if the user has not trusted
+ * it (`agent-tasks mcp --trust`), it returns the defaults.
+ * @param path the file, which is used without a check of trust; relative paths start from `cwd`
+ * @param cwd the directory to look in; default: the working directory
+ * @param env the variables `XDG_CONFIG_HOME` and `HOME`, which locate the user's records of trust; default: `process.env`
+ * @returns the configuration, and where it comes from
  * @throws ConfigFileError when the file cannot be read, is not JSON, or contains an invalid value
  */
 export function loadAgentConfig(
@@ -50,8 +56,8 @@ export function loadAgentConfig(
 }
 
 /**
- * The same, for a command that runs what the file names.
- * @throws ConfigFileError when a file was found that is not trusted
+ * Reads a configuration file as `loadAgentConfig` does, for a command that runs the programs of the file.
+ * @throws ConfigFileError also when the file that was found is not trusted
  */
 export function loadTrustedConfig(path: string | undefined, env: Environment): LoadedConfig {
   const read = loadAgentConfig(path, process.cwd(), env)
@@ -65,7 +71,9 @@ function loaded(file: string, read: (file: string) => Buffer): LoadedConfig {
 
 /**
  * Checks the content of a configuration file and fills in the defaults.
+ * @param content the parsed JSON of the file
  * @param file the name of the file in errors
+ * @returns the configuration with all defaults
  * @throws ConfigFileError for the first invalid value
  */
 export function parseAgentConfig(content: unknown, file: string): AgentConfig {
@@ -77,19 +85,22 @@ export function parseAgentConfig(content: unknown, file: string): AgentConfig {
     const rest = `${expected.slice(KNOWN_FIELD.length)}.`.replace(/the nearest is (.*)\.$/, 'did you mean $1?')
     throw new ConfigFileError(file, `${shortLine(name)}: unknown field${shortLine(rest)}`)
   }
-  // Secrets must not end up in a log.
+  // The values of these fields are secrets, so they must not be shown in a log.
   const isHidden = /^http\.tokens|^workers\.connection|\.headers|\.env/.test(name)
   const shown = isHidden ? '(not shown)' : preview(received)
   throw new ConfigFileError(file, `${shortLine(name)}: got ${toOneLine(shown)}, expected ${shortLine(expected)}.`)
 }
 
-/** Names of fields are texts of the file as well: they may be long, and have control characters. */
+/** Shortens a text for an error and replaces its control characters. The name of a field comes from the file, so it can contain anything. */
 function shortLine(text: string): string {
   const line = toOneLine(cutText(text, MAX_SHOWN_CHARS))
   return text.length > MAX_SHOWN_CHARS ? `${line}...` : line
 }
 
-/** The same for the bytes of a file. @throws ConfigFileError also when they are not JSON */
+/**
+ * Parses and checks the bytes of a configuration file.
+ * @throws ConfigFileError when the bytes are not JSON, or a value is invalid
+ */
 export function parseConfigBytes(bytes: Buffer, file: string): AgentConfig {
   let content: unknown
   try {

@@ -1,4 +1,6 @@
-/** A subagent of the configuration that speaks the Agent Client Protocol. Its package is optional, and loaded when a task starts. */
+/**
+ * A subagent of the configuration that speaks the Agent Client Protocol. The package for this protocol is optional, so it is loaded when a task starts.
+ */
 import type { AcpRunnerOptions } from '../acp/acp-options.js'
 import type { OutputRunner } from '../engine/runner.js'
 import { AgentTasksError } from '../errors.js'

@@ -1,4 +1,4 @@
-/** The subagents of the configuration: programs, started once for each task. */
+/** The subagents of the configuration. Each task starts the subagent's program once. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import type { OutputRunner } from '../engine/runner.js'
@@ -43,12 +43,13 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
   } = subagent
   const { maxRunSeconds, maxConcurrent, rate, isolation, keep, session, acp } = subagent
   const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
-  // Not relative to the directory of a call or to a client's project, which may be untrusted.
+  // A relative path of a program starts from the configuration's folder. It never starts from the directory of a call or the client's project, because
+  // these may be untrusted.
   const program = isPath ? resolve(folder, cwd ?? '.', command) : command
   const variables = Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined]))
   const runIn = (directory: string): OutputRunner => {
     if (acp !== undefined) {
-      // The default of `args` is for other programs.
+      // This is the default of `args`, which is meant for other programs: an ACP agent gets the goal by its protocol.
       const own = args.length === 1 && args[0] === '{goal}' ? [] : args
       const permissions = typeof acp.permissions === 'string' ? acp.permissions : defined(acp.permissions)
       const start = { command: program, args: own, cwd: directory, env: variables, graceMs, clock }
@@ -72,7 +73,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     })
   }
   const standard = cwd === undefined ? projectFolder : resolve(folder, cwd)
-  // Its options are checked when the server starts.
+  // Created here to check the options when the server starts, and not when the first task does.
   const runner = runIn(standard)
   return {
     ...runner,
@@ -87,7 +88,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
   }
 }
 
-/** All of a request as one text, since a program takes it as one argument. */
+/** Writes a request as one text, because a program gets it as one argument. */
 export function promptOf(request: SubagentRequest): string {
   const { goal_prompt, behaviour_prompts = [], tool_whitelist, expected_outputs = {}, context = {} } = request
   const section = (title: string, lines: readonly string[]): string[] =>

@@ -1,16 +1,16 @@
 /**
- * Tracks when a client has certainly received an answer: when it makes its next call after that answer, and the answer to it is written. Until then the
- * results are sent again after a crash.
+ * Tracks which answers a client has certainly received. An answer is confirmed when the client makes another call after it, and the answer to that call
+ * is written out. After a crash, the results in unconfirmed answers are sent again.
  */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { ANONYMOUS } from './callers.js'
 
-/** The maximum number of remembered owners. For other owners, the next results confirm the earlier messages. */
+/** The maximum number of owners that are remembered. The answers to a forgotten owner are confirmed by its next answer with results. */
 const MAX_OWNERS = 10_000
 
 export class Confirmations {
   readonly #manager: AsyncTaskManager
-  /** When an answer with results was last written to an owner that has not called since, on the scale of `begin`. */
+  /** For each owner that has not called since its last answer with results: the number of that answer, from the counter that `begin` increases. */
   readonly #writtenAt = new Map<string, number>()
   #now = 0
 
@@ -18,12 +18,14 @@ export class Confirmations {
     this.#manager = manager
   }
 
-  /** A call begins. Its answer, once written, confirms the earlier ones. */
+  /** Returns a number for a call that begins. Pass it to `confirm` when the answer to the call was written out. */
   begin(): number {
     return (this.#now += 1)
   }
 
-  /** The answer to a call that began at `begunAt` was written. */
+  /**
+   * Confirms the answers that were written out before the call with the number `begunAt` began. Call this when the answer to that call was written out.
+   */
   confirm(owner: string, begunAt: number): void {
     const writtenAt = this.#writtenAt.get(owner)
     if (writtenAt === undefined || writtenAt > begunAt) return
@@ -32,7 +34,10 @@ export class Confirmations {
     reads.batch(() => reads.persistence?.confirmOwner(owner))
   }
 
-  /** An answer with results was written to an owner. Anonymous clients share an owner, so they do not confirm each other's answers. */
+  /**
+   * Call this when an answer with results was written out. Anonymous clients share one owner, so a call of one client says nothing about the answers to
+   * another: they are ignored.
+   */
   noteWritten(owner: string): void {
     if (this.#manager.reads.persistence === undefined || owner === ANONYMOUS.owner) return
     this.#writtenAt.delete(owner)
@@ -41,7 +46,7 @@ export class Confirmations {
     if (this.#writtenAt.size > MAX_OWNERS && oldest !== undefined) this.#writtenAt.delete(oldest)
   }
 
-  /** Removes an owner that is gone. */
+  /** Forgets an owner that makes no more calls. */
   forget(owner: string): void {
     this.#writtenAt.delete(owner)
   }

@@ -1,9 +1,11 @@
 /**
- * Asks the user of a client the questions of tasks, by elicitation, while requests of that client are open.
+ * Asks the user of an MCP client the questions of tasks, with forms that the client shows (elicitation). A form can be shown only while a request of the
+ * client is open.
  *
- * - A question is shown in one form at a time, even if several open requests follow its task. When the request that asks it ends, another open one asks it.
- * - The first answer wins: a question that was answered elsewhere is withdrawn.
- * - If an answer does not arrive, or does not match, the question stays open. The same request does not ask it again.
+ * - Each question is shown in one form at a time, even if several open requests wait for its task. When the request that shows the form ends, another
+ * open request shows the question again.
+ * - The first answer counts. When a question is answered elsewhere, its form is withdrawn.
+ * - If a form returns no valid answer, the question stays open, but the same request does not show it again.
  */
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { merge } from 'rxjs'
@@ -16,27 +18,27 @@ import { answerTo, formOf, isForm } from './question-forms.js'
 
 interface OpenRequest {
   readonly context: ServerContext
-  /** The `_meta` of its forms. */
+  /** The `_meta` of the forms that this request shows. */
   readonly meta: Readonly<Record<string, unknown>> | undefined
   readonly onGivenUp: (taskId: string) => void
-  /** Aborts when it ends. */
+  /** Aborts when the request ends. */
   readonly ended: AbortController
   readonly taskIds: Set<string>
-  /** The questions that it asked without a valid answer. */
+  /** The keys (`keyOf`) of the questions whose form returned no valid answer to this request. */
   readonly failed: Set<string>
 }
 
 export class Elicitations {
   readonly #manager: AsyncTaskManager
   readonly #open = new Set<OpenRequest>()
-  /** The request that asks each question. */
+  /** For each question, by its key: the request that shows its form. */
   readonly #askedBy = new Map<string, OpenRequest>()
 
   constructor(manager: AsyncTaskManager) {
     this.#manager = manager
   }
 
-  /** What asks the user of a client while one of its requests is open. */
+  /** Returns an object that asks the client's user while the request of `context` is open. */
   askerOf(context: ServerContext, meta?: Readonly<Record<string, unknown>>): QuestionAsker {
     return {
       begin: (onGivenUp) => {
@@ -59,20 +61,20 @@ export class Elicitations {
     return questions.filter((question) => !this.#ask(request, id, question)).length === 0
   }
 
-  /** @returns whether this request, or another one, asks it */
+  /** @returns whether this request or another one asks the question */
   #ask(request: OpenRequest, taskId: string, question: TaskQuestion): boolean {
     const key = keyOf(taskId, question)
     if (request.failed.has(key) || !isForm(question)) return false
     if (this.#askedBy.has(key)) return true
     this.#askedBy.set(key, request)
-    // In a microtask, because a transition may be under way.
+    // Sent in a microtask, because the registry may be inside a transition now.
     queueMicrotask(() => void this.#send(request, taskId, question))
     return true
   }
 
   async #send(request: OpenRequest, taskId: string, question: TaskQuestion): Promise<void> {
     const isOpen = (): boolean => this.#questionsOf(taskId).some(({ id }) => id === question.id)
-    // The question may have been answered and the request may have ended since.
+    // Before the microtask ran, the question may have been answered, or the request may have ended.
     if (!request.ended.signal.aborted && isOpen()) await this.#elicit(request, taskId, question, isOpen)
     this.#forget(keyOf(taskId, question), request)
     this.#passOn(taskId)
@@ -83,11 +85,11 @@ export class Elicitations {
     const { context, meta, ended } = request
     const withdrawn = new AbortController()
     const { questions$, settled$ } = this.#manager
-    // Cancelling a task withdraws its questions.
+    // A question is also withdrawn when its task is cancelled, so this listens to `settled$`, too.
     const subscription = merge(questions$, settled$).subscribe(() => {
       if (!isOpen()) withdrawn.abort()
     })
-    // Prevents another answer from asking it meanwhile.
+    // While this lease is held, no other answer carries the question to the client.
     const lease = this.#manager.lease({ taskIds: [], questions: [{ taskId, questionId: question.id }] })
     const release = (): void => lease?.release()
     ended.signal.addEventListener('abort', release, { once: true })
@@ -100,7 +102,7 @@ export class Elicitations {
       this.#manager.answerTask(taskId, question.id, answerTo(question, answer))
       lease?.acknowledge()
     } catch {
-      // The model can still answer it with answer_async_task.
+      // The question stays open, and the model can answer it with answer_async_task.
       release()
       request.failed.add(keyOf(taskId, question))
     } finally {
@@ -116,7 +118,7 @@ export class Elicitations {
     for (const taskId of request.taskIds) this.#passOn(taskId)
   }
 
-  /** The request no longer asks the question: another open request asks it, if there is one. */
+  /** Asks the questions of a task again in the other open requests that follow it, after one request has stopped asking them. */
   #passOn(taskId: string): void {
     const task = this.#manager.getTask(taskId)
     if (task?.questions === undefined) return

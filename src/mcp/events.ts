@@ -6,12 +6,12 @@ import { InvalidInputError } from '../errors.js'
 import type { Caller } from './callers.js'
 import { isSessionOf } from './left-sessions.js'
 
-/** Where events are posted, on the server of the MCP endpoint. */
+/** The path to which events are posted, on the server of the MCP endpoint. */
 export const EVENTS_PATH = '/events'
 
 /**
- * Sends an event to one task of a client, to those of its session, or to those of its token if it names no session.
- * @param session the owner of the named session, if this client has opened it
+ * Sends an event to one task of a client, to the tasks of the named session, or, if the request names no session, to those of the token.
+ * @param session the owner of the named session, if this client has opened the session
  */
 export function postClientEvent(
   manager: AsyncTaskManager,
@@ -22,7 +22,7 @@ export function postClientEvent(
   const isOwn = (taskId: string): boolean => {
     const task = manager.getTask(taskId)
     const root = task && rootOwner(manager, task)
-    // A token owns the tasks of all its sessions.
+    // A client with a token may also name the tasks of all its sessions.
     return root !== undefined && (root === owner || root === session || (!isAnonymous && isSessionOf(root, owner)))
   }
   return postEvent(body, (event, value, taskId) => {
@@ -31,7 +31,11 @@ export function postClientEvent(
       return manager.emit(event, value, { taskId })
     }
     if (session === undefined && isAnonymous) {
-      throw new InvalidInputError('body.taskId', taskId, 'the full id of a task, because the request has no token')
+      throw new InvalidInputError(
+        'body.taskId',
+        taskId,
+        'the full id of a task, because the request has no token and no session',
+      )
     }
     return manager.emit(event, value, { owner: session ?? owner })
   })

@@ -1,23 +1,22 @@
 /**
- * A request and its answer. Results in an answer count as delivered when the answer was written out, and are owed again when the connection failed
- * before that. Only the transport can distinguish these.
+ * A request and its answer. The results in an answer count as delivered when the answer was written out. If the connection failed before that, the
+ * results are owed again. Only the transport can distinguish these two cases.
  */
 import type { ServerResponse } from 'node:http'
 import type { JSONRPCMessage, ServerContext } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 
 export interface Exchange {
-  /** Aborts when the connection has closed before the answer was written out. */
+  /** Aborts when the connection closes before the answer was written out. */
   readonly lost: AbortSignal
-  /** Calls the listener once when the exchange ends, or immediately if it has ended. */
+  /** Calls the listener once: when the exchange ends, or immediately if it has ended. `isWritten` says whether the answer was written out. */
   onEnd(listener: (isWritten: boolean) => void): void
 }
 
-/** Finds the exchange of a request. */
 export type FindExchange = (context: ServerContext) => Exchange
 
 export interface OpenExchange extends Exchange {
-  /** The first call counts. */
+  /** Ends the exchange. Only the first call has an effect. */
   end(isWritten: boolean): void
 }
 
@@ -51,7 +50,7 @@ export function assumedExchange(): Exchange {
 export function httpExchange(response: ServerResponse): Exchange {
   const exchange = openExchange()
   const { socket } = response
-  // When a socket is destroyed, Node ends its buffered responses as if they had been written.
+  // When a socket is destroyed, Node emits `finish` for its buffered responses, although they were not sent. So the socket is checked.
   response.prependOnceListener('finish', () => exchange.end(socket?.destroyed !== true))
   response.once('close', () => exchange.end(false))
   if (response.destroyed) exchange.end(false)
@@ -63,15 +62,15 @@ type RequestId = string | number
 /** A stdio transport that reports which answers were written. */
 export class AnsweringStdioTransport extends StdioServerTransport {
   readonly #open = new Map<RequestId, OpenExchange>()
-  /** Stops listening for the cancellation of an open request. */
+  /** For each exchange: a function that stops listening for the cancellation of its request. */
   readonly #unlisten = new Map<OpenExchange, () => void>()
   readonly #sending = new Set<OpenExchange>()
 
-  /** The exchange of a request that has not been answered. */
+  /** Opens the exchange of a request that has not been answered. */
   readonly exchangeOf: FindExchange = ({ mcpReq: { id, signal } }) => {
     const exchange = openExchange()
     this.#open.set(id, exchange)
-    // A request that is cancelled is not answered.
+    // The SDK does not answer a request that is cancelled.
     const onCancel = (): void => {
       if (this.#open.get(id) === exchange) this.#take(id)?.end(false)
     }

@@ -1,4 +1,7 @@
-/** The tools that texts for MCP clients name. Cancelling, reading and answering have their own tools, because check_async_tasks is read-only. */
+/**
+ * The tools that texts for MCP clients recommend. Clients get separate tools to cancel, read and answer, because they may treat check_async_tasks as
+ * read-only.
+ */
 import type { FollowUps } from '../tools/task-tool-options.js'
 
 export const FOLLOW_UPS = {

@@ -1,6 +1,6 @@
 /**
- * Reads a file that was found, not named by the user, such as a configuration file in a cloned repository. A named pipe, a device or an endless file
- * must not block the process, and the checked bytes must be the used bytes. So the file is opened and read once.
+ * Reads a file that was found, not named by the user, such as a configuration file in a cloned repository. Such a file may be hostile. A named pipe, a
+ * device or an endless file must not block the process, and the file must not change between its check and its use. So the file is opened and read once.
  */
 import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
 import { openAtOnce } from '../regular-file.js'
@@ -10,7 +10,7 @@ export const MAX_FOUND_BYTES = 1024 * 1024
 
 export type FoundFile = { readonly bytes: Buffer; readonly stats: Stats } | { readonly problem: string }
 
-/** @returns the file, or why it cannot be used; undefined when it does not exist. Never throws */
+/** @returns the content of the file, or why it cannot be used; undefined when there is no such file. Never throws */
 export function readFoundFile(file: string): FoundFile | undefined {
   let descriptor: number | undefined
   try {
@@ -28,7 +28,7 @@ export function readFoundFile(file: string): FoundFile | undefined {
   }
 }
 
-/** Reads the first bytes of a file, which may be growing. */
+/** Reads at most `most` bytes. The size in the file's status is not trusted, because the file may be growing. */
 function readAtMost(descriptor: number, most: number): Buffer {
   const chunks: Buffer[] = []
   let left = most

@@ -1,4 +1,7 @@
-/** The context of one HTTP request. The SDK passes an `AuthInfo` unread to its handlers and to the factory of server objects. */
+/**
+ * Passes the context of an HTTP request through the SDK. The SDK hands an `AuthInfo` unchanged to its handlers and to the factory of server objects, so
+ * the context travels in one.
+ */
 import type { AuthInfo } from '@modelcontextprotocol/server'
 import { assumedExchange, type Exchange, type FindExchange } from './exchange.js'
 import type { Caller } from './callers.js'

@@ -1,6 +1,5 @@
 /**
- * Sessions over streamable HTTP (MCP 2025-11-25, "Session Management"), one for each client. A session ends when the client deletes it, or
- * after a time without requests during which no task of it runs. Its tasks are cancelled then, and its undelivered results are dropped.
+ * Sessions over streamable HTTP (MCP 2025-11-25, "Session Management"), one for each client. A session ends when the client deletes it, or when it was idle for a time, without a request and without a running task. Then its tasks are cancelled, and its undelivered results are dropped.
  */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -14,16 +13,16 @@ import type { McpApp } from './mcp-app.js'
 import { createMcpServer } from './mcp-server.js'
 
 export interface HttpSessions {
-  /** Serves a request of a protocol version of 2025. */
+  /** Serves a request of a client that uses sessions, which are part of the protocol versions of 2025. */
   serve(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void>
   /** The owner of the named session; undefined unless this client has opened it. */
   ownerOf(request: IncomingMessage, caller: Caller): string | undefined
-  /** The sessions of an earlier process. */
+  /** The sessions that an earlier process left in the store. */
   readonly left: LeftSessions
   close(): Promise<void>
 }
 
-/** The most open sessions. */
+/** The maximum number of open sessions. */
 export const MAX_SESSIONS = 1000
 
 /** The maximum number of open sessions of one token, so that one client cannot use up all sessions. */
@@ -52,7 +51,7 @@ export function createHttpSessions(
 ): HttpSessions {
   const { manager, clock, log, session: store } = app.backend
   const sessions = new Map<string, Session>()
-  /** The sessions that are being opened, each by its client. */
+  /** The client of each session that is being opened. */
   const opening: string[] = []
 
   let isClosing = false
@@ -67,7 +66,7 @@ export function createHttpSessions(
     if (session === undefined) return
     sessions.delete(id)
     clearLongTimeout(clock, session.idle)
-    // While the server closes, stored tasks are kept for the next process.
+    // While a server with a store closes, the tasks are kept for the next process.
     if (!isClosing || store === undefined) endOwner(session.owner)
     void session.transport.close().catch((error: unknown) => log('warn', 'closing a session', error))
   }
@@ -110,7 +109,7 @@ export function createHttpSessions(
 
   /** Clients without a token are indistinguishable, so only the total limit applies to them. */
   const refuseSession = (openedBy: string, isAnonymous: boolean): string | undefined => {
-    if (sessions.size + opening.length >= max) return 'There are too many sessions.'
+    if (sessions.size + opening.length >= max) return `There are too many sessions (${max}). Try again later.`
     if (isAnonymous) return undefined
     const owners = [...Array.from(sessions.values(), (session) => session.openedBy), ...opening]
     const own = owners.filter((owner) => owner === openedBy).length
@@ -168,7 +167,7 @@ export function createHttpSessions(
   }
 }
 
-/** Answers with an error that has no JSON-RPC request. */
+/** Answers with a JSON-RPC error that belongs to no request (`id: null`). */
 export function sendError(
   response: ServerResponse,
   status: number,

@@ -1,4 +1,4 @@
-/** The MCP server over streamable HTTP. Requests of protocol version 2026-07-28 are independent; clients of 2025 have sessions. */
+/** The MCP server over streamable HTTP. Each request of protocol version 2026-07-28 stands alone; clients of 2025 have sessions. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
 import { createMcpHandler, isLegacyRequest, type McpServerFactory } from '@modelcontextprotocol/server'
@@ -35,9 +35,12 @@ export interface McpHttpServerOptions extends McpServerOptions {
 export interface McpHttpServer {
   /** The MCP endpoint, such as `http://127.0.0.1:3500/mcp`. */
   readonly url: string
-  /** @internal For the page. */
+  /** @internal The managers that the page shows. */
   readonly shown: Pick<Backend, 'manager' | 'taskManager'>
-  /** Ends every session, cancels every task and stops every program; resolves when they have ended. */
+  /**
+   * Ends every session, stops every task and every program, and resolves when they have ended. Without a store, running tasks are cancelled. With a
+   * store, the next server of the session reports them.
+   */
   close(): Promise<void>
   /** The same as `close()`. */
   [Symbol.asyncDispose](): Promise<void>
@@ -45,31 +48,37 @@ export interface McpHttpServer {
 
 /** The largest request body, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
-/** The most network connections of one address. */
+/** The maximum number of open network connections of one client address. */
 const MAX_CONNECTIONS = 2000
 const CORS: CorsOptions = {
   methods: ['GET', 'POST', 'DELETE', 'OPTIONS'],
   exposedHeaders: ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate'],
 }
-/** The maximum size of a listen request of a client of 2026-07-28, in characters, because it is kept while the client listens. */
+/**
+ * The maximum size of a `subscriptions/listen` request, in characters. The limit is low, because the server keeps the request while the client listens.
+ */
 export const MAX_LISTEN_CHARS = 65_536
-/** How deep a request body may be nested. */
+/** The maximum depth of nested objects and arrays in a request body. */
 const MAX_NESTING = 100
 
 /**
  * Serves MCP over streamable HTTP, for clients of protocol versions 2025 and 2026-07-28.
- * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option; StoreError when the store cannot be opened
- * @throws InvalidSettingError when the port is in use, or the address is not a loopback address and no token is configured
+ * @returns the server, once it listens
+ * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
+ * @throws StoreError when the store cannot be opened
+ * @throws InvalidSettingError when the port is in use
+ * @throws InvalidSettingError when the address is not a loopback address and no token is configured
+ * @throws InvalidSettingError for a setting that needs a store, when there is none
  */
 export async function startMcpHttpServer(options: McpHttpServerOptions = {}): Promise<McpHttpServer> {
   checkOptions(options, { ...serverOptionTypes, host: aName, port: integerFrom(0) })
   const app = createMcpApp(createBackend(options))
-  // Before that, the server could not report what an earlier process left.
+  // Until the tasks of an earlier process are taken over, the server could not report them.
   await app.backend.manager.recovered
   return listenWith(app, options)
 }
 
-/** Serves an existing app, which is closed with the server, or when the server cannot start. */
+/** Serves an existing app. The app is closed with the server, and also when the server cannot start. */
 export async function listenWith(
   app: McpApp,
   { host, port }: Pick<McpHttpServerOptions, 'host' | 'port'>,
@@ -122,10 +131,10 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     return createMcpServer(app, { ...caller, onNamed }, 'none', httpExchangeOf)
   }
   const modern = createMcpHandler(create, { legacy: 'reject', onerror })
-  // A call may block for longer than clients wait for response headers (fetch: 300 s). As a stream it is kept alive.
+  // A call may take longer than clients wait for response headers (`fetch`: 300 s). An event stream sends its headers at once.
   const calls = createMcpHandler(create, { legacy: 'reject', onerror, responseMode: 'sse' })
   const [serveModern, serveCall] = [toNodeHandler(modern, { onerror }), toNodeHandler(calls, { onerror })]
-  // A listener gets notifications for the URIs it names: knowing the id of a task is the permission to see it.
+  // A client that listens gets notifications for the URIs that it names. A client that knows the id of a task may see the task, so there is no further check.
   const stopFeed = feedResources(
     resourceChanges(backend),
     () => true,
@@ -157,16 +166,21 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     }
     const text = request.method === 'POST' ? await readBody(request, MAX_BODY_BYTES) : ''
     if (text === undefined) {
-      sendError(response, 413, 'The request is too large.', request.complete ? {} : { connection: 'close' })
+      sendError(
+        response,
+        413,
+        `The request body is larger than ${MAX_BODY_BYTES} bytes.`,
+        request.complete ? {} : { connection: 'close' },
+      )
       return
     }
     const body = request.method === 'POST' ? bodyOf(text) : undefined
     if (methodOf(body) === 'subscriptions/listen' && text.length > MAX_LISTEN_CHARS) {
-      sendError(response, 413, `A request to listen has at most ${MAX_LISTEN_CHARS} characters.`)
+      sendError(response, 413, `A subscriptions/listen request can have at most ${MAX_LISTEN_CHARS} characters.`)
       return
     }
     const caller = callerOf(request)
-    // Node's types allow undefined where these have optional fields.
+    // The cast is needed, because Node's types have `undefined` where these types have optional fields.
     const incoming = Object.assign(request, {
       auth: authInfoOf({ caller, exchange: httpExchange(response) }),
     }) as NodeIncomingMessageLike
@@ -178,7 +192,10 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
   const postEventOf = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const text = request.method === 'POST' ? await readBody(request, MAX_BODY_BYTES) : undefined
     if (text === undefined) {
-      const [status, error] = request.method === 'POST' ? [413, 'The request is too large.'] : [405, 'Use POST.']
+      const [status, error] =
+        request.method === 'POST'
+          ? [413, `The request body is larger than ${MAX_BODY_BYTES} bytes.`]
+          : [405, 'Use POST.']
       request.resume()
       sendJson(response, status, { error }, request.complete || status !== 413 ? {} : { connection: 'close' })
       return
@@ -214,7 +231,7 @@ function methodOf(body: unknown): unknown {
   return (Object(body) as { readonly method?: unknown }).method
 }
 
-/** A body that is not JSON is passed on as text: the SDK answers it with a JSON-RPC error. */
+/** Parses a body. A body that is not JSON is passed on as text, and the SDK answers it with a JSON-RPC error. */
 function bodyOf(text: string): unknown {
   const parsed = parseJson(text, MAX_NESTING)
   return 'value' in parsed ? parsed.value : text

@@ -1,6 +1,6 @@
 /**
- * The instances of the configuration. Each one is connected by the first call that needs it, so that an unused server starts no programs. After a
- * failure or a disconnection, the next call that needs it connects it again.
+ * Connects the instances of the configuration. The first call that needs an instance connects it, so an unused server starts no programs. After a
+ * failure or a disconnection, the next call that needs the instance connects it again.
  */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
@@ -19,7 +19,7 @@ export interface PooledInstance {
   readonly id: string
   /** `idle`: no call has needed it yet. */
   readonly state: PooledState
-  /** Why it failed. */
+  /** Why the last attempt to connect failed, or why the connection was lost. */
   readonly error?: string
 }
 
@@ -28,7 +28,8 @@ export interface InstancePool {
   /** Every instance, in the order of the configuration. */
   list(): readonly PooledInstance[]
   /**
-   * Connects an instance if necessary; without an id, the first configured one that can be connected, unless one is connected. Never rejects.
+   * Connects an instance if it is not connected. Without an id, any connected instance is enough: if there is none, the instances are tried in the order
+   * of the configuration until one connects. Never rejects.
    * @returns why no instance is connected; undefined when one is, or when the id is unknown
    */
   ready(id?: string): Promise<string | undefined>
@@ -38,7 +39,7 @@ export interface InstancePool {
   close(): Promise<void>
 }
 
-/** The time limit of `close` for remote servers that are still connecting, in ms. */
+/** How long `close` waits for remote servers that are still connecting, in ms. */
 const CLOSE_MS = 3000
 
 interface Member {
@@ -67,7 +68,7 @@ export function createInstancePool(
     member.error = undefined
     try {
       const instance = await mcpInstance(toOptions(member.config, { folder, clock, signal: starting.signal }))
-      // `close` did not wait for this one.
+      // The pool was closed while the instance connected, and `close` has not closed this instance.
       if (isClosed) await instance.close()
       else instances.connect(instance)
     } catch (error) {
@@ -127,7 +128,7 @@ export function createInstancePool(
           ),
         )
       const patience = createDelay(clock, CLOSE_MS)
-      // A program ends within its grace period. A remote server may answer later, and its session is closed then.
+      // A program ends within its grace period, so `close` waits for all programs. A remote server that answers later is closed by `connect`.
       await Promise.all([connecting(true), Promise.race([connecting(false), patience.passed])])
       patience.cancel()
       await instances.dispose()

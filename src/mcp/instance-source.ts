@@ -1,11 +1,11 @@
-/** The instances that clients can use, and their tools: those of the configuration, or of a cluster. */
+/** The instances that clients can use, with their tools: the instances of the configuration, or those of a cluster. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { ToolDescription } from '../instances/instance.js'
 import type { InstanceSource } from '../tools/instance-source.js'
 import type { InstancePool } from './instance-pool.js'
 
-/** How long a list waits for instances that are being connected, in ms. */
+/** How long `list_instances` waits for instances that are being connected, in ms. */
 const LIST_MS = 5000
 
 export const instancesOfPool = (pool: InstancePool, tasks?: TaskManager): InstanceSource => ({
@@ -24,7 +24,7 @@ export const instancesOfPool = (pool: InstancePool, tasks?: TaskManager): Instan
 
 export const instancesOfCluster = (tasks: ClusterTasks): InstanceSource => ({
   none: 'The cluster has no instances',
-  // The servers of the cluster connect them.
+  // The servers of the cluster connect the instances.
   ready: () => Promise.resolve(undefined),
   settle: () => Promise.resolve(),
   list: async () =>
@@ -34,4 +34,4 @@ export const instancesOfCluster = (tasks: ClusterTasks): InstanceSource => ({
 })
 
 const toolsOrFailure = (tools: readonly ToolDescription[] | undefined): Promise<readonly ToolDescription[]> =>
-  tools === undefined ? Promise.reject(new Error('it has not listed them yet')) : Promise.resolve(tools)
+  tools === undefined ? Promise.reject(new Error('the instance has not listed its tools yet')) : Promise.resolve(tools)

@@ -1,7 +1,7 @@
-/** The instructions of the MCP server: its purpose, and its tools in a few words. */
+/** The instructions of the MCP server for the model: what the server is for, and its tools in a few words. */
 import { inOrder, type ToolName } from '../tools/tool-list.js'
 
-/** The order in which they name the tools. Others follow. */
+/** The order in which the instructions name the tools. Tools that are not named here follow. */
 const ORDER: readonly ToolName[] = [
   'task',
   'run_command',
@@ -14,7 +14,7 @@ const ORDER: readonly ToolName[] = [
   'cancel_async_task',
 ]
 
-/** The text, which names only tools that the client has. */
+/** The text of the instructions. It names only tools that the client has. */
 export function instructionsFor(toolNames: readonly string[]): string {
   const tools = inOrder(ORDER).filter(({ name }) => toolNames.includes(name))
   const starts = tools.flatMap(({ name, starts }) => (starts === undefined ? [] : [`${name} (${starts})`]))

@@ -1,23 +1,23 @@
 /**
- * Tasks of HTTP sessions of an earlier server process. Their session ids are no longer valid, so their clients return in new sessions.
+ * Tasks of HTTP sessions of an earlier server process. The ids of these sessions are no longer valid, so the clients come back with new sessions.
  *
  * A client with a token receives all tasks of its earlier sessions in the next session that it opens. An anonymous client receives the tasks of an
- * earlier session when it names one of them by its full id, which cannot be guessed. A session that no client asks for ends after the idle time, as any
- * idle session does.
+ * earlier session when it names one of the tasks by its full id, which cannot be guessed. An earlier session that no client asks for ends after the idle
+ * time, as any idle session does.
  */
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import type { Backend } from './backend.js'
 import { ANONYMOUS, STDIO_OWNER, type Caller } from './callers.js'
 
 export interface LeftSessions {
-  /** Hands over the client's earlier sessions to a new owner. No-op for a client without a token. */
+  /** Gives the tasks of the client's earlier sessions to a new owner. Does nothing for a client without a token. */
   handOver(client: Caller, owner: string): void
-  /** Hands over the sessions that the tasks belong to, if the client had them. */
+  /** Does the same for the earlier sessions of the named tasks, if these sessions belonged to this client. */
   handOverNamed(client: Caller, taskIds: readonly string[], owner: string): void
   close(): void
 }
 
-/** The owner of a session's tasks. The next process can read from it which client had the session. */
+/** The owner of a session's tasks. It contains the owner of the client, from which the next process knows whose session it was. */
 export function sessionOwner(id: string, { owner, isAnonymous }: Caller): string {
   return isAnonymous ? `session-${id}` : `${owner}/session-${id}`
 }
@@ -32,7 +32,7 @@ export const isSessionOf = (sessionOwner: string, clientOwner: string): boolean 
  */
 export function createLeftSessions(backend: Backend, end: (owner: string) => void, idleMs: number): LeftSessions {
   const { manager, session, clock, log } = backend
-  /** The owners that were left, each with its client. */
+  /** The owners of the earlier sessions, each with the owner of its client. */
   const left = new Map(
     session === undefined
       ? []
@@ -51,7 +51,7 @@ export function createLeftSessions(backend: Backend, end: (owner: string) => voi
       const { length } = manager.getPendingNotifications(owner)
       end(owner)
       if (length > 0) {
-        log('warn', `the results of ${length} task(s) of an earlier session were dropped: nobody asked for them`)
+        log('warn', `dropped the results of ${length} task(s) of an earlier session: no client asked for them in time`)
       }
     }
     arm()
@@ -78,7 +78,7 @@ export function createLeftSessions(backend: Backend, end: (owner: string) => voi
 
 const SESSION = /^(?:(client-[0-9a-f]{16})\/)?session-/
 
-/** Over stdio there is one client, whose process has ended. */
+/** Tasks over stdio count, too: their only client ended with its process. */
 const isSession = (owner: string): boolean => SESSION.test(owner) || owner === STDIO_OWNER
 
 const clientOf = (owner: string): string => SESSION.exec(owner)?.[1] ?? ANONYMOUS.owner

@@ -1,6 +1,6 @@
 /**
- * The low-level `Server` of the SDK. The SDK recommends its high-level `McpServer`, but that turns a missing client capability (error -32021) into a result with
- * `isError`, and cannot answer a call with a task.
+ * The low-level `Server` of the SDK. The SDK recommends its high-level `McpServer`. That class does not fit here: it turns a missing client capability
+ * (error -32021) into a result with `isError`, and cannot answer a call with a task.
  */
 import { Server, type Implementation, type ServerOptions } from '@modelcontextprotocol/server'
 import { showsForms } from './question-forms.js'

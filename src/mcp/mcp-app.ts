@@ -1,4 +1,4 @@
-/** The state that all connections of one MCP server share: the backend, the tools, the tasks made from calls, and the confirmations. */
+/** The state that all connections of one MCP server share: the backend, the tools, the MCP tasks, the confirmations of answers, and the forms. */
 import type { Backend } from './backend.js'
 import { Confirmations } from './confirmations.js'
 import { Elicitations } from './elicitations.js'
@@ -9,18 +9,17 @@ import { taskResult } from './task-result.js'
 import { createTaskTools } from './task-tools.js'
 import type { FindProject } from './working-directory.js'
 
-/** The shared state of one server. */
 export interface McpApp {
   readonly backend: Backend
   readonly tasks: McpTasks
   readonly confirmations: Confirmations
   readonly elicitations: Elicitations
   readonly createTools: (owner: string, findProject?: FindProject) => readonly McpTool[]
-  /** Cancels every task and stops every program. */
+  /** Stops every task and every program, as `Backend.close` does. */
   close(): Promise<void>
 }
 
-/** @param createTools creates the tools for one owner; default: those of this package */
+/** @param createTools creates the tools of one client; default: the tools of this package */
 export function createMcpApp(
   backend: Backend,
   createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),

@@ -22,14 +22,16 @@ import { refuseCall, UNTRUSTED } from './untrusted-tools.js'
 import { projectOf } from './working-directory.js'
 
 /**
- * How a client receives notifications about resources: for those it subscribed to with `resources/subscribe` (2025), for all of its own
- * over a `subscriptions/listen` stream (2026-07-28), or not through this server object.
+ * How this server object notifies its client about changes of resources:
+ * - `subscribe`: about those that the client subscribed to with `resources/subscribe` (protocol versions of 2025)
+ * - `listen`: about all resources of the client, over a `subscriptions/listen` stream (2026-07-28)
+ * - `none`: not at all
  */
 export type ChangeDelivery = 'subscribe' | 'listen' | 'none'
 
 /**
- * Creates the server of one client. Closing it ends its notifications; its tasks continue.
- * @param exchangeOf finds the exchange of a request; default: every answer counts as written
+ * Creates the server object of one client. Closing it ends the notifications, but the client's tasks continue.
+ * @param exchangeOf finds the exchange of a request; default: every answer counts as written out
  */
 export function createMcpServer(
   app: McpApp,
@@ -41,7 +43,7 @@ export function createMcpServer(
   const is2025 = delivery === 'subscribe'
   const { owner, isAnonymous, isLocal } = caller
   const hasStore = backend.session !== undefined
-  // Paths of another machine have no meaning here.
+  // A client on another machine has its project there, so only local clients are asked for it.
   const own = app.createTools(owner, isLocal === true ? () => projectOf(server) : undefined)
   const guarded = isAnonymous ? guardTools(own, backend.manager) : own
   const tools = hasStore ? guarded.map(withMarks) : guarded
@@ -84,7 +86,7 @@ export function createMcpServer(
       taskProgress,
       canAsk: is2025 && canElicit(server),
     }
-    // The SDK's types do not allow a task as the answer (SEP-2663).
+    // The cast is needed, because the SDK's types do not allow a task as the answer (SEP-2663).
     return answerCall(callee, args, context, exchangeOf(context)) as Promise<CallToolResult>
   })
   registerResources(server, backend, owner, { isListed: !isAnonymous })
@@ -103,7 +105,7 @@ export function createMcpServer(
 /** The maximum number of resource subscriptions of a client of 2025. */
 export const MAX_SUBSCRIPTIONS = 1000
 
-/** @returns a function that stops it */
+/** @returns a function that stops the notifications */
 function sendChanges(
   server: LowLevelServer,
   backend: Backend,

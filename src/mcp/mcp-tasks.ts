@@ -1,4 +1,7 @@
-/** The methods of both generations of MCP tasks, on one server object: SEP-2663 for requests that declare it, 2025-11-25 on connections of 2025. */
+/**
+ * The `tasks/…` methods of one server object. A request that declares the Tasks extension gets the methods of SEP-2663; other requests of a 2025 client
+ * get those of protocol version 2025-11-25.
+ */
 import type { Result, ServerContext } from '@modelcontextprotocol/server'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Elicitations } from './elicitations.js'
@@ -14,17 +17,17 @@ import { declaredBy, taskParamsSchema, updateParamsSchema } from './tasks-extens
 export type TaskGeneration = 'extension' | '2025-11-25'
 
 export interface McpTasks {
-  /** Stores a task that a call has started, and returns the answer to that call. */
+  /** Makes an MCP task of the task that a call has started, and returns the answer to the call. */
   create(started: StartedTask, owner: string, generation: TaskGeneration): Result
   /**
-   * Registers the methods for one owner.
+   * Registers the `tasks/…` methods for the tasks of one owner.
    * @param is2025 whether the client uses a protocol version of 2025
-   * @returns a function that stops the notifications about its tasks
+   * @returns a function that stops the notifications about the owner's tasks
    */
   register(server: LowLevelServer, owner: string, exchangeOf: FindExchange, is2025: boolean): () => void
   /** See `TaskHandles`. */
   forgetExpired(): void
-  /** Calls `onEnd` when the task ends, or immediately if it has; not after `signal` has aborted. */
+  /** Calls `onEnd` when the task ends, or immediately if it has ended. Does not call it after `signal` has aborted. */
   whenEnded(taskId: string, owner: string, signal: AbortSignal, onEnd: () => void): void
 }
 

@@ -15,15 +15,15 @@ export interface McpCall {
   readonly signal: AbortSignal
   /** The client's answers to the requests that an earlier round of this call returned (MCP: multi round-trip requests). */
   readonly inputResponses?: Readonly<Record<string, unknown>> | undefined
-  /** Aborts when the connection has closed before the answer was written out. */
+  /** Aborts when the connection closes before the answer was written out. */
   readonly detach: AbortSignal
-  /** Takes over the leases of the results that the answer carries. */
+  /** Takes over the leases of the results in the answer. The receiver acknowledges or releases them. */
   readonly hold: HoldLease
-  /** Called with the output of a task that the call waits for; undefined where the client wants no notifications. */
+  /** Called with the output of a task that the call waits for; undefined if the client wants no notifications. */
   readonly onUpdate?: ((update: OutputUpdate) => void) | undefined
-  /** Asks the client's user the questions of tasks while the call waits for them; undefined where the client has no forms. */
+  /** Asks the client's user the questions of the tasks that the call waits for; undefined if the client shows no forms. */
   readonly asker?: QuestionAsker | undefined
-  /** Called with the task that the call runs in place. */
+  /** Called with the id of the task that the call launches and waits for. */
   readonly onLaunched?: (taskId: string) => void
 }
 
@@ -34,7 +34,7 @@ export type McpResult = CallToolResult | InputRequiredResult
 export interface StartedTask {
   readonly taskId: string
   /**
-   * The result of the call once the task has completed or failed. A failure of the tool itself is a result with `isError`; an exception
+   * Makes the result of the call when the task has completed or failed. A failure of the tool is returned as a result with `isError`. An exception
    * becomes a JSON-RPC error.
    */
   readonly toResult: (task: SettledTaskInfo) => CallToolResult
@@ -52,19 +52,21 @@ export interface McpTool {
   /** Checks the arguments and does the work. An exception becomes a JSON-RPC error. */
   call(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<McpResult>
   /**
-   * Starts the work as a task, for a client that follows tasks; undefined means that this call is answered directly.
-   * Without this method no call becomes a task.
+   * Starts the work as a task, for a client that follows tasks. Returns undefined if this call is to be answered directly. Calls of a tool without this
+   * method never become tasks.
    */
   start?(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<StartedTask | McpResult | undefined>
-  /** Calls can only run as tasks: a client that does not declare the extension gets error -32021, one of 2025 without `task` -32601. */
+  /**
+   * Whether the tool can be called only as a task. Then a direct call fails: with error -32021 if the client does not declare the Tasks extension, with
+   * -32601 for a client of 2025.
+   */
   readonly requiresTask?: boolean
-  /** Whether a call that names no task is about all tasks of the caller. Default: false. */
+  /** Whether a call without a task id is about all tasks of the caller. Default: false. */
   readonly listsTasks?: boolean
-  /** Whether the tool is listed; it can be called either way. Default: true. */
+  /** Whether `tools/list` contains the tool. Tools that are not listed can be called, too. Default: true. */
   readonly isListed?: boolean
 }
 
-/** Whether a call has started a task. */
 export function isStarted(result: StartedTask | McpResult): result is StartedTask {
   return typeof (result as Partial<StartedTask>).toResult === 'function'
 }
@@ -95,21 +97,21 @@ export function listed(tool: McpTool, hasTasks: boolean): ListedTool {
   }
 }
 
-/** Cached: every client gets its own tools, but their schemas are shared. */
+/** Cached, because every client gets its own tools, but the schemas of the tools are shared. */
 function objectSchemaOf(schema: z.ZodType): ListedTool['inputSchema'] {
   let json = schemas.get(schema)
   if (json === undefined) schemas.set(schema, (json = shortSchemaOf(schema)))
   return { ...json, type: 'object' }
 }
 
-/** The result for a failure of the tool itself. */
+/** The result of a call whose tool failed. */
 export function toToolResult(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
 /**
- * Converts the result of a neutral tool. An error has no structured content, since it would not match the output schema; that of a task that
- * the call has run does.
+ * Converts the result of a tool of `src/tools`. The result of a failed call has structured content only if the call ran a task, because other failures
+ * do not match the output schema.
  */
 export function toCallToolResult(result: ToolResult, { fieldsOf }: ToolOutput): CallToolResult {
   const { llmContent, metadata = {}, error } = result

@@ -1,6 +1,6 @@
 /**
- * Progress of a call (MCP, "Progress"): the reports of its task, and a heartbeat while it blocks. Many clients restart their time limit when they
- * receive a notification.
+ * Progress notifications of a call (MCP, "Progress"): the reports of its task, and a heartbeat while there are none. Many clients restart their time
+ * limit at each notification.
  */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskProgress } from '../../machines/records.js'
@@ -10,7 +10,7 @@ import { defined } from '../defined.js'
 import { cutText, lastChars } from '../text/cut-text.js'
 import type { OutputUpdate } from '../tools/tool.js'
 
-/** The interval of heartbeats without other progress, in ms. Clients' limits are 30 seconds and more. */
+/** The interval of heartbeats, in ms. The time limits of clients are 30 seconds and more. */
 const INTERVAL_MS = 10_000
 
 /** The minimum time between two notifications, in ms. */
@@ -19,11 +19,11 @@ const GAP_MS = 250
 /** How long the output of a task is collected before it is sent, in ms. */
 const GATHER_MS = 1000
 
-/** The limit for collected output, and for the line that is shown to the client, in characters. */
+/** The maximum number of characters of collected output, and of the line that is sent to the client. */
 const KEPT_CHARS = 1000
 const LINE_CHARS = 200
 
-/** The value must increase with each notification, whatever the task reports. */
+/** MCP requires a larger value in each notification. If a task reports a value that is not larger, this is added to the previous value. */
 const STEP = 1e-6
 
 /** The parameters of `notifications/progress`. */
@@ -37,13 +37,13 @@ export type ProgressParams = {
 export interface ProgressReport {
   /** Starts sending the reports of this task. */
   readonly follow: (taskId: string) => void
-  /** Schedules a notification with the last line of a task's output; undefined where the client wants no notifications. */
+  /** Collects output of a task and schedules a notification with its last line; undefined if the client wants no notifications. */
   readonly onUpdate: ((update: OutputUpdate) => void) | undefined
   stop(): void
 }
 
 /**
- * Notifies a client of the progress of a call until it is stopped.
+ * Notifies a client of the progress of a call until `stop` is called.
  * @param send sends a notification; must not throw
  */
 export function reportProgress(
@@ -69,7 +69,7 @@ export function reportProgress(
       total,
       message = line,
     } = reported ?? {
-      // A task that reports uses its own scale.
+      // The value keeps the scale of the task's reports. If there were none, it is the time in seconds.
       progress: hasReported ? value : seconds,
       message: line ?? `Waiting for ${seconds} s.`,
     }

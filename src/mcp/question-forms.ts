@@ -1,4 +1,4 @@
-/** The questions of tasks as forms of MCP elicitation, and the answers to them. */
+/** Converts the questions of tasks to forms of MCP elicitation, and checks the answers. */
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -21,7 +21,7 @@ export function formOf({ message, schema }: TaskQuestion): WireInputRequest {
 
 const FORM_TYPES = ['string', 'number', 'integer', 'boolean']
 
-/** Whether a form can show a question: the answer must be flat, with texts, numbers and booleans (MCP, "Elicitation"). */
+/** Whether a form can show a question. A form has only fields for texts, numbers and booleans, and no nested ones (MCP, "Elicitation"). */
 export function isForm({ schema }: TaskQuestion): boolean {
   const { properties } = schema
   if (typeof properties !== 'object' || properties === null) return false
@@ -30,12 +30,12 @@ export function isForm({ schema }: TaskQuestion): boolean {
   )
 }
 
-/** Whether a client shows forms. An empty declaration means that it does. */
+/** Whether a client shows forms. An empty declaration of elicitation means that it does. */
 export function showsForms(elicitation: object | undefined): boolean {
   return elicitation !== undefined && ('form' in elicitation || Object.keys(elicitation).length === 0)
 }
 
-/** @throws ProtocolError -32602 for an answer that does not match its question's schema; the question stays open */
+/** @throws ProtocolError -32602 when the answer does not match the schema of its question; the question stays open */
 export function answerTo({ id, schema }: TaskQuestion, response: unknown): TaskAnswer {
   const name = `inputResponses.${id}`
   try {

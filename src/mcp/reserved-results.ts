@@ -1,12 +1,15 @@
-/** Adds to the answer of a wait which results are reserved for a host that follows its calls as tasks. */
+/**
+ * Names reserved results in the answer of `wait_for_async_tasks`. A result is reserved if the host of the model follows the call as an MCP task and
+ * fetches the result itself.
+ */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Tool, ToolResult } from '../tools/tool.js'
 import { leaseOf } from './task-handles.js'
 
-/** The most ids in a text. */
+/** The maximum number of ids in the text. */
 const MAX_SHOWN = 20
 
-/** The tool wait_for_async_tasks, which also names reserved results when it finds no others. */
+/** Wraps `wait_for_async_tasks`: if it finds nothing to wait for, its answer names the reserved results. */
 export function withReserved(tool: Tool, manager: AsyncTaskManager, owner: string): Tool {
   return {
     ...tool,

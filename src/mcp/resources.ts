@@ -1,6 +1,6 @@
 /**
- * Tasks as MCP resources: `task://<id>` is the state of a task and the end of its output, as JSON. Clients are notified when a task
- * changes, and when the list of tasks does.
+ * Tasks as MCP resources. `task://<id>` is the state of a task and the end of its output, as JSON. Clients are notified when a task or the list of tasks
+ * changes.
  */
 import { waitText } from '../async-tasks/named-slots/limit-text.js'
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
@@ -19,7 +19,7 @@ import type { LowLevelServer } from './low-level-server.js'
 const SCHEME = 'task://'
 const MIME_TYPE = 'application/json'
 const PAGE_SIZE = 100
-/** How much of an unknown URI an error repeats, in characters. */
+/** The maximum number of characters that an error shows of an unknown URI. */
 const MAX_URI_CHARS = 200
 /** Changes within this time are sent as one notification, in ms. */
 const GATHER_MS = 100
@@ -54,7 +54,7 @@ export function resourceChanges({ manager }: Backend): Observable<ResourceChange
   )
 }
 
-/** The owner of the first task of the family; for a pruned task its own. */
+/** The owner of the first task of the family. A pruned task has no known family, so it is its own owner. */
 function seenBy(manager: AsyncTaskManager, taskId: string, owner: string): string {
   const task = manager.getTask(taskId)
   return task?.owner === owner ? rootOwner(manager, task) : owner
@@ -67,8 +67,8 @@ interface ResourceListener {
 
 /**
  * Notifies a listener of changes. Several changes of one resource within a short time become one notification.
- * @param isWanted selects the changes
- * @returns an unsubscribe function
+ * @param isWanted selects the changes that the listener gets
+ * @returns a function that stops the notifications
  */
 export function feedResources(
   changes: Observable<ResourceChange>,

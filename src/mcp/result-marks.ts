@@ -1,25 +1,28 @@
-/** Marks in answers about stored results: which messages carry them, which may be repeats, and which tasks an earlier server launched. */
+/** Adds marks about stored results to answers: which messages carry them, which of them may be repeats, and which tasks an earlier server launched. */
 import { z } from 'zod'
 import { canBeWaitedFor, visibleTasks } from '../async-tasks/task-lookup.js'
 import type { Backend } from './backend.js'
 import type { McpResult, McpTool } from './mcp-tool.js'
 import { isToolResult, withText, type CarriedResults } from './carried-results.js'
 
-/** The most ids in one field. */
+/** The maximum number of ids in one field. */
 const MAX_IDS = 1000
 
-/** The most ids in a text. */
+/** The maximum number of ids in a text. */
 const MAX_SHOWN = 20
 
-/** Lists of ids. They have no description, because every client pays for the schema of every tool. */
+/** A list of ids. The schema has no description, because every client pays for the schemas of all tools in each turn. */
 const ids = z.unknown().optional()
 
-/** The fields of the structured content of every tool, where there is a store. */
+/** The fields that are added to the structured content of every tool when there is a store. */
 const markFields = { delivery_ids: ids, possible_repeats: ids, earlier_session: ids }
 
 const markedSchemas = new WeakMap<z.ZodObject, z.ZodObject>()
 
-/** The tool with the marks in its output schema. Every client gets its own tools, but their schemas are shared. */
+/**
+ * Adds the marks to the output schema of a tool. The new schemas are cached, because every client gets its own tools, but the schemas of the tools are
+ * shared.
+ */
 export function withMarks(tool: McpTool): McpTool {
   const { outputSchema } = tool
   if (!(outputSchema instanceof z.ZodObject)) return tool
@@ -65,7 +68,10 @@ export function earlierText(taskIds: readonly string[]): string {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The tasks in the structured content of a tool. A list has no ids; it stands for the tasks whose results the client has not received yet. */
+/**
+ * The ids of the tasks in the structured content of an answer. A list of tasks has counts instead of ids: it stands for the tasks whose results the
+ * client has not received yet.
+ */
 function shownIn(structured: Fields = {}, { manager }: Backend, owner: string): string[] {
   const { task_id, settled, pending, counts } = structured
   const named = [task_id, ...listOf(settled), ...listOf(pending)].filter((id) => typeof id === 'string')

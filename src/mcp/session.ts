@@ -1,4 +1,4 @@
-/** Opens the store of an MCP server: its folder, its session, and the tasks that it takes over from an earlier process. */
+/** Creates the store of an MCP server, in a folder for its session, and decides which tasks of an earlier process are kept. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
@@ -22,11 +22,11 @@ export interface SessionOptions {
   readonly projectFolder: string
 }
 
-/** The place of a session: a folder, or a PostgreSQL URL. */
+/** Where a session is stored: in a folder, or at a PostgreSQL URL. */
 export type SessionPlace =
   { readonly folder: string; readonly key: string } | { readonly url: string; readonly key: string }
 
-/** The place and the key of a server's session; undefined without a store. */
+/** Returns where a server's session is stored, and its key; undefined without a store. */
 export function sessionPlace(
   config: AgentConfig,
   options: SessionOptions & { readonly store?: string | undefined },
@@ -39,38 +39,42 @@ export function sessionPlace(
 }
 
 /**
- * Creates the store of a server, without opening it; undefined when no store is configured.
+ * Creates the store of a server without opening it. Returns undefined if no store is configured.
  * @throws InvalidSettingError for a setting that needs a store, or another kind of store
  */
 export function createSession(config: AgentConfig, options: SessionOptions, clock: Clock): SessionOfStore | undefined {
   const isKept = (task: StoredTask): boolean => isStillKept(task, clock.now() - config.tasks.retentionMs)
   const { store, ...others } = options
   if (typeof store === 'object') {
-    if (store.directory === undefined) refuseSurviving(config, 'false: this store has no files of programs')
+    if (store.directory === undefined)
+      refuseSurviving(config, 'false, because this store has no folder for the files of programs')
     return ownedSession(store, isKept)
   }
   const place = sessionPlace(config, { ...others, store })
   if (place !== undefined) {
     if ('url' in place) {
-      const expected = 'a folder; a store on a server is opened first: { store: await openStore(postgresStore({ … })) }'
+      const expected = 'a folder; open a store on a server first: { store: await openStore(postgresStore({ … })) }'
       throw new InvalidSettingError('store', '(a URL)', expected)
     }
     return sessionStore(sessionFolder(place.folder, place.key), isKept)
   }
-  const expected = 'nothing unless there is a store (--store, or store of the configuration)'
+  const expected = 'no value without a store; set --store, or store in the configuration'
   refuseSurviving(config, expected)
   const session = options.session ?? config.session
   if (session !== undefined) throw new InvalidSettingError('session', session, expected)
   return undefined
 }
 
-/** @throws InvalidSettingError for a subagent with programs that survive their host */
+/** @throws InvalidSettingError if a subagent has `survivesHost` */
 function refuseSurviving({ subagents }: AgentConfig, expected: string): void {
   const at = subagents.findIndex(({ survivesHost }) => survivesHost)
   if (at !== -1) throw new InvalidSettingError(`subagents[${at}].survivesHost`, true, expected)
 }
 
-/** Keeps undelivered results, and for a while those that can still be requested. Results of anonymous clients are only kept for requests. */
+/**
+ * Keeps a task whose result is undelivered, and for a while (`tasks.retentionMs`) every ended task, because its result may be requested. No answer
+ * carries undelivered results to an anonymous client, so their tasks are kept only for requests.
+ */
 function isStillKept({ owner, delivery, completedAt = 0 }: StoredTask, since: number): boolean {
   return (delivery !== 'none' && delivery !== 'delivered' && owner !== ANONYMOUS.owner) || completedAt > since
 }

@@ -1,4 +1,4 @@
-/** The example configuration. */
+/** The example configuration, which `agent-tasks mcp --init` writes. */
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -26,12 +26,12 @@ export function howToConfigure(file: string): string {
   return `Write ${example} into ${preview(file)}, or let \`agent-tasks mcp --init\` write an example there.`
 }
 
-/** Readable by everyone and writable only by its owner, whatever the umask is. */
+/** Everyone can read the file, and only its owner can write it. The mode is set by `chmod`, because the umask may restrict the mode of a new file. */
 const MODE = 0o644
 
 /**
- * Writes the example. Never overwrites a file.
- * @returns the bytes, and the mode of the file
+ * Writes the example configuration. Never overwrites a file.
+ * @returns the content and the mode of the file
  * @throws ConfigFileError when the file exists or cannot be written
  */
 export function writeStarterConfig(file: string): { readonly bytes: Buffer; readonly mode: number } {
@@ -49,7 +49,10 @@ export function writeStarterConfig(file: string): { readonly bytes: Buffer; read
 
 const SCHEMA = 'agent-tasks.config.schema.json'
 
-/** The path of the schema for editors: in the project, where everyone who uses it has it, or in this installation. */
+/**
+ * The path of the JSON Schema for editors. The copy in the project is preferred, because everyone who works on the project has it. Otherwise the schema
+ * of this installation is used.
+ */
 function schemaFor(file: string): string {
   const local = `./node_modules/agent-tasks/${SCHEMA}`
   if (existsSync(join(dirname(file), local))) return local

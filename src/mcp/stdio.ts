@@ -1,4 +1,4 @@
-/** The MCP server over stdio. It has one client, and ends with it. */
+/** The MCP server over stdio. It has one client, and closes when the client disconnects. */
 import type { Readable, Writable } from 'node:stream'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { checkOptions, objectWith } from '../protocol/option-checks.js'
@@ -16,13 +16,16 @@ export interface McpStdioServerOptions extends McpServerOptions {
   readonly output?: Writable
 }
 
-/** A server with one client. */
+/** An MCP server over stdio, which has one client. */
 export interface McpStdioServer {
   /** Resolves when the client has disconnected or `close` was called, and every task and program has ended. */
   readonly closed: Promise<void>
-  /** @internal For the page. */
+  /** @internal The managers that the page shows. */
   readonly shown: Pick<Backend, 'manager' | 'taskManager'>
-  /** Cancels every task, stops every program and disconnects; resolves when that is done. */
+  /**
+   * Disconnects, stops every task and every program, and resolves when they have ended. Without a store, running tasks are cancelled. With a store, the
+   * next server of the session reports them.
+   */
   close(): Promise<void>
   /** The same as `close()`. */
   [Symbol.asyncDispose](): Promise<void>
@@ -30,7 +33,10 @@ export interface McpStdioServer {
 
 /**
  * Serves MCP over stdio, for clients of protocol versions 2025 and 2026-07-28.
- * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option; StoreError when the store cannot be opened
+ * @returns the server, which already reads messages
+ * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
+ * @throws StoreError when the store cannot be opened
+ * @throws InvalidSettingError for a setting that needs a store, when there is none
  */
 export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStdioServer {
   checkOptions(options, {
@@ -41,7 +47,7 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
   const { input = process.stdin, output = process.stdout } = options
   const app = createMcpApp(createBackend(options))
   const { log, manager } = app.backend
-  // Tasks that a server over HTTP left belong to this client, too.
+  // The store may have tasks from a server over HTTP, with other owners. This client gets them.
   const owners = new Set(manager.getAllTasks().map(({ owner }) => owner))
   for (const owner of owners) manager.releaseOwner(owner, { to: STDIO_OWNER })
   const transport = new AnsweringStdioTransport(input, output)
@@ -63,7 +69,7 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
       markClosed()
     })())
   const onGone = (): void => void close()
-  // If the client is killed, the end of its pipes is the only signal.
+  // If the client is killed, the server notices it only by the end of its streams.
   for (const stream of [input, output]) for (const event of ['end', 'close']) stream.on(event, onGone)
   return { closed, shown: app.backend, close, [Symbol.asyncDispose]: close }
 }

@@ -1,12 +1,14 @@
 /**
- * The handles of tasks that calls have started. Both generations of MCP tasks (`tasks-extension.ts`, `tasks-2025.ts`) answer from them.
+ * The handles of MCP tasks, one for each task that a call has started. Both generations of MCP tasks (`tasks-extension.ts`, `tasks-2025.ts`) answer from
+ * them.
  *
- * - A task is stored before the call that created it is answered. While it runs, requests return its current state.
- * - Its result is stored when it ends, and every later request returns the same one.
- * - Only its owner can access it; others get the same error as for an unknown id.
- * - Its handle holds the lease of its result. Requesting the result delivers it. Other answers carry it only if the client never requests it.
- * - It is removed `retentionMs` after its end, as its time to live announces. A running task is never removed.
- * - With a store, every task of an earlier process has a handle. Its result is leased when it is requested.
+ * - A handle exists before the call that started its task is answered. While the task runs, requests return its current state.
+ * - When the task ends, the handle keeps the result, and every later request returns the same result.
+ * - Only its owner can access a handle. Others get the same error as for an unknown id.
+ * - The handle holds the lease of the task's result, so no other answer carries the result. A request for the result delivers it. If the client never
+ * requests it, the lease ends with the handle.
+ * - A handle is removed `retentionMs` after the end of its task, as its time to live announces. The handle of a running task is never removed.
+ * - With a store, every task of an earlier process has a handle. Its result is leased when the client requests it.
  */
 import { claim, endClaim } from '../async-tasks/delivery/leases.js'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
@@ -26,14 +28,14 @@ import { isForm } from './question-forms.js'
 export interface TaskHandlesOptions {
   readonly backend: Backend
   readonly confirmations: Confirmations
-  /** Makes the result of a call of an earlier process. */
+  /** Makes the result of a call that an earlier process received. */
   readonly toEarlierResult: StartedTask['toResult']
 }
 
 export interface TaskHandle {
   readonly started: StartedTask
   readonly owner: string
-  /** Its position among all handles, from 1. */
+  /** The position of the handle in the order of creation, from 1. */
   readonly place: number
   /** In ms since the epoch. */
   readonly createdAt: number
@@ -55,47 +57,50 @@ export interface TaskEnd {
 /** The state of a task that both generations return. */
 export interface TaskState {
   readonly taskId: string
-  /** Before the end: whether a question is open that a form can show. */
+  /** Whether the task runs and has an open question that a form can show. */
   readonly isAsking: boolean
   readonly statusMessage?: string
   /** ISO 8601. */
   readonly createdAt: string
   /** ISO 8601. */
   readonly lastUpdatedAt: string
-  /** In ms from the creation; null while the task runs without a deadline. */
+  /** The time to live, in ms from the creation; null while the task runs without a deadline. */
   readonly ttlMs: number | null
   readonly pollIntervalMs: number
 }
 
 export interface TaskHandles {
-  /** Stores a task that a call has started. */
+  /** Creates the handle of a task that a call has started. */
   create(started: StartedTask, owner: string): TaskHandle
   /** @throws ProtocolError -32602, the same for another owner's task as for an unknown id */
   find(taskId: string, owner: string): TaskHandle
-  /** The tasks of an owner in the order of their handles, after a place. */
+  /** The handles of an owner, in the order of creation, whose place is greater than `after`. */
   list(owner: string, after: number): TaskHandle[]
   stateOf(handle: TaskHandle): TaskState
-  /** Removes expired handles. Other answers then carry their results, if the client never requested them. */
+  /** Removes expired handles. If the client never requested the result of such a task, other answers carry it from now on. */
   forgetExpired(): void
-  /** Puts the result of an ended task into an answer, which delivers it once written. Resolves when the result is stored; rejects with StoreError. */
+  /**
+   * Leases the result of an ended task for an answer. The result is delivered when the answer was written out. Resolves when the lease is stored;
+   * rejects with StoreError.
+   */
   deliver(handle: TaskHandle, exchange: Exchange): Promise<void>
-  /** Emits tasks that have asked, were answered or ended. */
+  /** Emits the handle of a task that has asked a question, was answered or has ended. */
   readonly changes$: Observable<TaskHandle>
-  /** Unsubscribes from the registry and removes all tasks. */
+  /** Unsubscribes from the registry and removes all handles. */
   readonly close: () => void
 }
 
-/** The longest status message, in characters. */
+/** The maximum length of a status message, in characters. */
 const MESSAGE_CHARS = 1000
 
-/** The maximum number of ended tasks; beyond it the oldest is removed early. */
+/** The maximum number of handles of ended tasks. When there are more, the oldest is removed before it expires. */
 const MAX_ENDED = 1000
 
 export function createTaskHandles({ backend, confirmations, toEarlierResult }: TaskHandlesOptions): TaskHandles {
   const { manager, clock, session, config } = backend
   const { retentionMs, pollIntervalMs } = config.tasks
   const handles = new Map<string, TaskHandle>()
-  /** Ended tasks in the order of their ends. */
+  /** The ids of ended tasks, in the order in which they ended. */
   const ended = new Set<string>()
   const changes$ = new Subject<TaskHandle>()
   let count = 0
@@ -142,7 +147,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
     }),
   ]
 
-  /** The handle of a task of an earlier process, until its result expires. */
+  /** Makes the handle of a task of an earlier process; undefined if there is no such task, or its result has expired. */
   const findEarlier = (taskId: string): TaskHandle | undefined => {
     const record = session?.earlierTasks.has(taskId) === true ? manager.getTask(taskId) : undefined
     if (record === undefined) return undefined
@@ -167,7 +172,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
         deadlineMs: record?.timeoutMs,
       })
       claim(manager, leaseOf(started.taskId), started.taskId)
-      // The task may have ended before the subscription.
+      // If the task has ended before it had a handle, `settled$` did not settle the handle.
       if (record !== undefined && isTerminal(record)) settle(started.taskId, record)
       return handle
     },
@@ -200,7 +205,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
     },
     deliver: async ({ started: { taskId }, owner }, exchange) => {
       const begunAt = confirmations.begin()
-      // The lease of the handle, or a new one for a handle of an earlier process.
+      // The lease that the handle holds. The handle of a task of an earlier process holds none, so it gets a new one.
       const lease = manager.lease({ owner, taskIds: [taskId] })
       await lease?.stored
       exchange.onEnd((isWritten) => {

@@ -1,4 +1,4 @@
-/** Progress of tasks of 2025-11-25. The token of the call that started a task is valid until the task has ended. */
+/** Progress notifications of MCP tasks of 2025-11-25. The progress token of the call that started a task stays valid until the task has ended. */
 import type { LowLevelServer } from './low-level-server.js'
 import type { McpApp } from './mcp-app.js'
 import { reportProgress } from './progress.js'
@@ -7,7 +7,7 @@ import { relatedTo } from './tasks-2025.js'
 export interface TaskProgress {
   /** Notifies the client of the progress of a task until the task has ended. */
   follow(taskId: string, progressToken: string | number | undefined): void
-  /** The client is gone. */
+  /** Stops all notifications. Called when the client is gone. */
   close(): void
 }
 
@@ -17,7 +17,7 @@ export function createTaskProgress(server: LowLevelServer, app: McpApp, owner: s
     follow: (taskId, progressToken) => {
       if (progressToken === undefined) return
       const report = reportProgress(progressToken, app.backend, (params) => {
-        // Not sent as part of the call, which was answered. Sending fails when the client has just disconnected.
+        // The call was already answered, so the notification is not part of it. Sending fails when the client has just disconnected.
         server
           .notification({ method: 'notifications/progress', params: { ...params, _meta: relatedTo(taskId) } })
           .catch(() => undefined)

@@ -11,7 +11,9 @@ import { FOLLOW_UPS } from './follow-ups.js'
 import { toCallToolResult } from './mcp-tool.js'
 import { earlierText } from './result-marks.js'
 
-/** The result that a direct call would have returned, under a line that names the task, because the client requests it later. */
+/**
+ * Returns the result that a direct call would have returned. A first line names the task, because the client may request the result long after the call.
+ */
 export function taskResult(backend: Backend, ended: SettledTaskInfo): CallToolResult {
   const { config, session } = backend
   const isEarlier = session?.earlierTasks.has(ended.id) === true

@@ -1,4 +1,4 @@
-/** The tools of one client, made from the neutral tools of `src/tools`, which check their own input. */
+/** Makes the tools of one MCP client from the tools of `src/tools`, which check their own input. */
 import { resolve } from 'node:path'
 import type { z } from 'zod'
 import { defined } from '../defined.js'
@@ -18,7 +18,7 @@ import type { FindProject } from './working-directory.js'
 
 /**
  * Creates the tools for one owner's tasks.
- * @param findProject finds the client's project; default: no project
+ * @param findProject finds the client's project folder; default: finds none
  */
 export function createTaskTools(
   backend: Backend,
@@ -33,10 +33,10 @@ export function createTaskTools(
   return withContexts(tools, client.setting.subagents.listSubagents())
 }
 
-/** The maximum size of the definitions of all tools, in bytes of JSON. A client pays for them in each of its turns. */
+/** The maximum size of the definitions of all tools, in bytes of JSON. A client sends the definitions to its model in each turn. */
 const DEFINITION_BYTES = 14_000
 
-/** Adds the schemas of the subagents' contexts to the description of `task`, as far as the other definitions leave room for them. */
+/** Adds the schemas of the subagents' `context` to the description of `task`, as far as the other definitions leave room. */
 function withContexts(tools: McpTool[], subagents: readonly SubagentEntry[]): McpTool[] {
   if (subagents.every((each) => typeof each === 'string' || each.contextSchema === undefined)) return tools
   const definitions = tools.filter(({ isListed = true }) => isListed).map((tool) => listed(tool, true))
@@ -63,7 +63,7 @@ function settingOf(backend: Backend, owner: string) {
   } satisfies ToolSetting
 }
 
-/** The commands that the model may start; undefined where the configuration has none. */
+/** The commands that the model may start; undefined if the configuration has no `commands`. */
 function policyOf({ config: { commands }, folder, projectFolder }: Backend): CommandPolicy | undefined {
   if (commands === undefined) return undefined
   const { maxCommands: _max, cwd, ...rest } = commands
@@ -71,7 +71,7 @@ function policyOf({ config: { commands }, folder, projectFolder }: Backend): Com
   return { ...(rest as CommandPolicy), cwd: folders }
 }
 
-/** The tool for clients; undefined if its prerequisites are not configured. */
+/** The tool as clients get it; undefined if something that it needs is not configured. */
 function servedTool({ create, served = {} }: ToolDescriptor, setting: ToolSetting): Tool | undefined {
   const tool = (served.create ?? create)?.(setting)
   if (tool === undefined) return undefined
@@ -109,7 +109,7 @@ function toMcpTool(tool: Tool, descriptor: ToolDescriptor, backend: Backend, own
       toCallToolResult(await tool.execute(args, { signal, detach, hold, asker }), output),
   }
   if (slotOf === undefined) return mcpTool
-  // Calls of this tool launch a task of the registry, so they can become MCP tasks.
+  // Calls of this tool launch an async task, so they can become MCP tasks.
   return {
     ...mcpTool,
     call: async (args, { onLaunched, inputResponses: _inputResponses, ...context }) => {
@@ -124,7 +124,7 @@ function toMcpTool(tool: Tool, descriptor: ToolDescriptor, backend: Backend, own
       return toCallToolResult(await slots.launch(slotOf(args), owner, execute), output)
     },
     start: async (args, { signal }) => {
-      // A call with `async: true` already returns a launched task.
+      // A call with `async: true` returns as soon as the task is launched, so it needs no MCP task.
       if (args['async'] === true) return undefined
       const inBackground = { ...args, async: true }
       const launched = await slots.launch(slotOf(inBackground), owner, (onLaunched) =>

@@ -1,6 +1,7 @@
 /**
- * Tasks of protocol version 2025-11-25: a call of `tools/call` with `task` is answered with a task, and `tasks/result` blocks until it has ended.
- * A result with `isError` is `failed` here, and `tasks/cancel` refuses a task that has ended.
+ * MCP tasks of protocol version 2025-11-25. A call of `tools/call` with `task` is answered with a task, and `tasks/result` blocks until the task has
+ * ended. There are two differences to the Tasks extension: a result with `isError` makes a task `failed`, and `tasks/cancel` refuses a task that has
+ * ended.
  */
 import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server'
 import { filter } from 'rxjs'
@@ -20,20 +21,20 @@ export const listParamsSchema = z.looseObject({ cursor: z.string().optional() })
 
 const PAGE_SIZE = 100
 
-/** The maximum number of waiting `tasks/result` requests of one client. */
+/** The maximum number of `tasks/result` requests of one client that wait at the same time. */
 export const MAX_WAITING = 1000
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 const IMMEDIATE_RESPONSE = 'io.modelcontextprotocol/model-immediate-response'
 
-/** A type, not an interface: results have an index signature. */
+/** A type, not an interface, because the SDK's results have an index signature. */
 type Task2025 = {
   readonly taskId: string
   readonly status: WireStatus
   readonly statusMessage?: string
   readonly createdAt: string
   readonly lastUpdatedAt: string
-  /** In ms from the creation; null while the task runs without a deadline. */
+  /** The time to live, in ms from the creation; null while the task runs without a deadline. */
   readonly ttl: number | null
   readonly pollInterval: number
 }
@@ -61,9 +62,9 @@ export function createTasks2025(
   }
   return {
     created: (handle) => {
-      // A host passes this text to its model in place of a result.
+      // The host gives this text to its model in place of the result.
       const text = `Task ${handle.started.taskId} runs in the background.`
-      // The SDK treats the task as a tool's result, which must have content.
+      // The SDK checks the answer as the result of a tool, which must have `content`.
       return { content: [], task: { ...get(handle, false), status: 'working' }, _meta: { [IMMEDIATE_RESPONSE]: text } }
     },
     get,
@@ -106,7 +107,7 @@ export function createTasks2025(
       if (!manager.cancelTask(taskId)) {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task has already ended: its status is ${status}.`)
       }
-      // The failure was already reported.
+      // A failure of the store was already logged (`onError`).
       await manager.stored().catch(() => undefined)
       return get(handle, false)
     },
@@ -117,8 +118,9 @@ export function createTasks2025(
 export const relatedTo = (taskId: string) => ({ [RELATED_TASK]: { taskId } })
 
 /**
- * Starts the call of a tool as a task, instead of a launch in the background.
- * @throws ProtocolError -32601 for a tool that cannot be called as a task; an error with the reason when it does not start
+ * Starts a call of a tool as an MCP task. The argument `async: true` is dropped, because the client follows the task itself.
+ * @throws ProtocolError -32601 for a tool that cannot be called as a task
+ * @throws ProtocolError -32602 or -32603 with the reason when the task does not start
  */
 export async function startTask(
   tool: McpTool,
@@ -139,7 +141,7 @@ export async function startTask(
   throw new ProtocolError(code, content?.map(({ text = '' }) => text).join('\n') ?? 'The task was not started.')
 }
 
-/** Resolves when the task has ended. Calls `onOpen` at once and after each change before. */
+/** Resolves when the task has ended. Until then, calls `onOpen` at once and after each change of the task. */
 async function hasEnded(
   handle: TaskHandle,
   { changes$ }: TaskHandles,
@@ -166,7 +168,7 @@ async function hasEnded(
   })
 }
 
-/** @throws ProtocolError with what the call threw */
+/** @throws ProtocolError with the error that the call threw */
 function resultOf({ started: { taskId }, end }: TaskHandle): Result {
   const outcome = end?.outcome
   if (outcome?.type === 'error') throw new ProtocolError(outcome.code, outcome.message, outcome.data)

@@ -12,7 +12,7 @@ export const REQUIRED_CAPABILITIES = { extensions: { [TASKS_EXTENSION]: {} } }
 
 export type WireStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
-/** The fields of every task. A type, not an interface: results have an index signature. */
+/** The fields of every task. A type, not an interface, because the SDK's results have an index signature. */
 export type WireTask = {
   readonly taskId: string
   readonly status: WireStatus
@@ -21,12 +21,12 @@ export type WireTask = {
   readonly createdAt: string
   /** ISO 8601. */
   readonly lastUpdatedAt: string
-  /** In ms from the creation; null while the task runs without a deadline. */
+  /** The time to live, in ms from the creation; null while the task runs without a deadline. */
   readonly ttlMs: number | null
   readonly pollIntervalMs: number
 }
 
-/** Further fields of `tasks/get`, by status. */
+/** The fields that `tasks/get` adds, depending on the status. */
 export type WireDetails = {
   readonly inputRequests?: Readonly<Record<string, WireInputRequest>>
   readonly result?: Readonly<Record<string, unknown>>
@@ -38,7 +38,7 @@ const taskId = z.string().min(1).max(1024)
 /** The parameters of `tasks/get` and `tasks/cancel`, and of `tasks/result` of 2025-11-25. */
 export const taskParamsSchema = z.looseObject({ taskId })
 
-/** The parameters of `tasks/update`. Each answer is checked by the schema of its question. */
+/** The parameters of `tasks/update`. `inputResponses` may have any values, because each is checked later by the schema of its question. */
 export const updateParamsSchema = z.looseObject({
   taskId,
   inputResponses: z.record(z.string(), z.unknown()).optional(),

@@ -1,6 +1,6 @@
 /**
- * The server side of the Tasks extension (SEP-2663). The SDK has none yet; once it does, it can replace this file and `tasks-extension-wire.ts`.
- * A result with `isError` is `completed`: only a JSON-RPC error makes a task `failed`.
+ * The server side of the Tasks extension (SEP-2663). When the SDK has its own, it can replace this file and `tasks-extension-wire.ts`. A result with
+ * `isError` makes a task `completed`; only a JSON-RPC error makes it `failed`.
  */
 import { MissingRequiredClientCapabilityError, type Result, type ServerContext } from '@modelcontextprotocol/server'
 import type { TaskQuestion } from '../../machines/records.js'
@@ -20,7 +20,7 @@ export interface TasksExtension {
   /** The answer to a call that became a task. */
   created(handle: TaskHandle): Result
   get(handle: TaskHandle, declared: DeclaredCapabilities, exchange: Exchange): Promise<Result>
-  /** Checks all answers before it applies the first. */
+  /** Answers questions of the task. If one answer is invalid, no answer is applied. */
   update(handle: TaskHandle, responses: Readonly<Record<string, unknown>>): Promise<Result>
   cancel(handle: TaskHandle): Promise<Result>
 }
@@ -32,7 +32,7 @@ export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskMan
     const { end } = handle
     return { ...state, status: end === undefined ? (isAsking ? 'input_required' : 'working') : statusOf(end) }
   }
-  /** The client asks its user, so no other answer may ask the same question. */
+  /** Leases the questions for this answer. The client asks its user, so no other answer may carry the same questions. */
   const deliverQuestions = async (
     { started: { taskId } }: TaskHandle,
     questions: readonly TaskQuestion[],
@@ -64,13 +64,13 @@ export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskMan
         .filter(({ id }) => Object.hasOwn(responses, id))
         .map((question) => ({ id: question.id, answer: answerTo(question, responses[question.id]) }))
       for (const { id, answer } of answers) manager.answerTask(handle.started.taskId, id, answer)
-      // The failure was already reported.
+      // A failure of the store was already logged (`onError`).
       await manager.stored().catch(() => undefined)
       return ACKNOWLEDGEMENT
     },
     cancel: async ({ started: { taskId } }) => {
       manager.cancelTask(taskId)
-      // The failure was already reported.
+      // A failure of the store was already logged (`onError`).
       await manager.stored().catch(() => undefined)
       return ACKNOWLEDGEMENT
     },
@@ -93,7 +93,7 @@ function statusOf({ outcome: { type } }: TaskEnd): WireTask['status'] {
 
 function detailsOf({ outcome }: TaskEnd): WireDetails {
   if (outcome.type === 'cancelled') return {}
-  // `resultType` is on every result since protocol version 2026-07-28.
+  // Since protocol version 2026-07-28, every result has `resultType`.
   if (outcome.type === 'result') return { result: { resultType: 'complete', ...outcome.result } }
   const { type: _type, ...error } = outcome
   return { error }

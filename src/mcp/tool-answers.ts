@@ -1,4 +1,4 @@
-/** Makes the answer to a call of a tool: its result with undelivered results of other tasks, or the task that the call became. */
+/** Makes the answer to a call of a tool: the task that the call became, or the result of the call together with undelivered results of other tasks. */
 import {
   MissingRequiredClientCapabilityError,
   ProtocolError,
@@ -27,7 +27,7 @@ export interface Callee {
   readonly app: McpApp
   readonly reminders: AsyncTaskReminderService
   readonly caller: Caller
-  /** Whether the connection is one of 2025. */
+  /** Whether the client uses a protocol version of 2025. */
   readonly is2025: boolean
   /** Whether the client can ask its user while a call is open: a client of 2025 that shows forms. */
   readonly canAsk: boolean
@@ -36,7 +36,7 @@ export interface Callee {
   readonly taskProgress: TaskProgress
 }
 
-/** Delivers the results in the answer when it was written out; otherwise they are owed again. */
+/** Answers a call. When the answer was written out, the results in it are delivered; otherwise they are owed again. */
 export async function answerCall(
   callee: Callee,
   args: Readonly<Record<string, unknown>>,
@@ -87,7 +87,7 @@ export async function answerCall(
   }
 }
 
-/** Makes a call in a span of the request's trace (SEP-414). */
+/** Runs a call in a span of the request's trace (SEP-414). */
 async function tracedCall(
   { tool, app: { backend } }: Callee,
   args: Readonly<Record<string, unknown>>,
@@ -115,10 +115,10 @@ async function tracedCall(
   }
 }
 
-/** The semantic conventions use the code of the JSON-RPC error. */
+/** The error type of a span. OpenTelemetry's conventions use the code of a JSON-RPC error. */
 const codeOf = (error: unknown): string => (error instanceof ProtocolError ? String(error.code) : errorTypeOf(error))
 
-/** How the client follows the task that a call becomes; undefined when the call cannot become one. */
+/** The protocol by which the client follows the task, if the call becomes one; undefined when it cannot become one. */
 function generationOf({ is2025, asTask }: Callee, context: ServerContext): TaskGeneration | undefined {
   if (is2025 && asTask) return '2025-11-25'
   return declaredBy(context).hasTasks ? 'extension' : undefined

@@ -1,6 +1,6 @@
 /**
- * Which configuration files the user trusts, in the user's own folder: one file for each, named by the hash of its path, so that two processes that
- * write at the same time do not meet, and a damaged record concerns one path.
+ * Records in the user's own folder which configuration files the user trusts. Each configuration file has its own record, named by the hash of its path.
+ * So two processes that write at the same time do not overwrite each other, and a damaged record affects only one configuration file.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** What is known about the trust in a file. */
 export type TrustState =
   | { readonly state: 'trusted' | 'changed' | 'unknown' }
-  /** The record cannot be used. */
+  /** The record exists, but cannot be used. */
   | { readonly state: 'damaged'; readonly record: string; readonly problem: string }
 
 const recordSchema = z.strictObject({
@@ -29,8 +29,8 @@ const recordSchema = z.strictObject({
 export const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
 /**
- * The folders of the records (https://specifications.freedesktop.org/basedir-spec: a relative path is ignored). There may be two: many MCP clients start
- * servers without XDG_CONFIG_HOME, and the user's shell has it. Records are written to all of them, and read from any.
+ * The folders of the records. There can be two, because the user's shell may set XDG_CONFIG_HOME, and many MCP clients start servers without it. Records
+ * are written to all folders and read from any. A relative path is ignored (https://specifications.freedesktop.org/basedir-spec).
  */
 export function trustFolders(env: Environment): string[] {
   const { XDG_CONFIG_HOME, APPDATA, HOME } = env
@@ -62,16 +62,16 @@ function stateOf(record: string, path: string, sha256: string): TrustState {
   }
   try {
     const known = recordSchema.parse(JSON.parse(found.bytes.toString('utf8')))
-    if (known.path !== path) return { state: 'damaged', record, problem: 'it is about another path' }
+    if (known.path !== path) return { state: 'damaged', record, problem: 'it is the record of another path' }
     return { state: known.sha256 === sha256 ? 'trusted' : 'changed' }
   } catch {
-    return { state: 'damaged', record, problem: 'it is not the record of a path' }
+    return { state: 'damaged', record, problem: 'its content is not a valid record' }
   }
 }
 
 /**
- * Records that the user trusts a file, in place of what was recorded before.
- * @returns the records that were written
+ * Records that the user trusts a file. Replaces an earlier record of the file.
+ * @returns the paths of the records that were written
  * @throws ConfigFileError when there is no folder, or none can be written
  */
 export function writeTrust(path: string, sha256: string, env: Environment): string[] {
@@ -98,7 +98,7 @@ export function writeTrust(path: string, sha256: string, env: Environment): stri
   throw new ConfigFileError(path, `the trust in it cannot be recorded: ${why}.`, { cause })
 }
 
-/** By rename, so that a reader never finds half of it, and no link is followed. */
+/** Writes a record and renames it into place. So a reader never finds half a record, and a link in its place is replaced, not followed. */
 function writeRecord(folder: string, name: string, text: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)

@@ -1,6 +1,6 @@
 /**
- * The configuration that was found in the folder where the program was started. It names programs, and may have come with a repository: nothing of
- * it is used before the user has said that it is trusted (ADR 50).
+ * Decides whether the configuration file in the current folder may be used. It names programs to run, and may have come with a repository. So nothing of
+ * it is used before the user has said that the file is trusted (ADR 50).
  */
 import { realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -11,22 +11,22 @@ import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readFoundFile } from './found-file.js'
 import { digestOf, modeText, readTrust, writeTrust, type Environment } from './trust-records.js'
 
-/** A configuration that was found and is not used. */
+/** A configuration file that was found and is not used. */
 export interface UntrustedFile {
   /** Its absolute path. */
   readonly file: string
-  /** Why it is not used, in words for a person. */
+  /** Why it is not used, for a person to read. */
   readonly reason: string
-  /** What the person can run to trust it, for a shell; undefined when that is not possible. */
+  /** The shell command with which the person can trust the file; undefined when the file cannot be trusted in its current state. */
   readonly command: string | undefined
 }
 
-/** A found file: what it contains, if it is trusted. */
+/** A configuration file that was found: its content if it is trusted, or why it is not used. */
 export type JudgedFile = { readonly bytes: Buffer } | { readonly untrusted: UntrustedFile }
 
 /**
- * Reads the configuration of a folder once, and says whether it is trusted.
- * @returns undefined when there is none. Never throws
+ * Reads the configuration file of a folder once, and decides whether it is trusted.
+ * @returns undefined when there is no such file. Never throws
  */
 export function judgeFoundFile(folder: string, env: Environment): JudgedFile | undefined {
   const file = join(folder, CONFIG_FILE_NAME)
@@ -54,16 +54,16 @@ export function judgeFoundFile(folder: string, env: Environment): JudgedFile | u
 }
 
 /**
- * Records that a configuration is trusted.
- * @param given its path
- * @param check is called with its content before that; throws when the content is not a configuration
- * @returns the records that were written
- * @throws ConfigFileError when it cannot be trusted
+ * Records that the user trusts a configuration file.
+ * @param given the path of the file
+ * @param check called with the content before it is trusted; throws when the content is not a configuration
+ * @returns the paths of the records that were written
+ * @throws ConfigFileError when the file cannot be trusted
  */
 export function trustFile(given: string, env: Environment, check: (bytes: Buffer, file: string) => void): string[] {
   const file = resolve(given)
   if (basename(file) !== CONFIG_FILE_NAME) {
-    const problem = `only files with the name ${CONFIG_FILE_NAME} are found, and need to be trusted. Name any other with --config.`
+    const problem = `only a file with the name ${CONFIG_FILE_NAME} needs to be trusted. Pass any other file with --config; it needs no trust.`
     throw new ConfigFileError(file, problem)
   }
   const found = readFoundFile(file)
@@ -73,7 +73,10 @@ export function trustFile(given: string, env: Environment, check: (bytes: Buffer
   return trustBytes(file, found.bytes, found.stats.mode, env)
 }
 
-/** Records that a file is trusted with this content, which was read or written before. @throws ConfigFileError */
+/**
+ * Records that the user trusts a file with this content, which the caller has read or written.
+ * @throws ConfigFileError when the file cannot be trusted
+ */
 export function trustBytes(file: string, bytes: Buffer, mode: number, env: Environment): string[] {
   const path = realPathOf(file)
   if (path === undefined) throw new ConfigFileError(file, 'its folder cannot be found.')
@@ -82,15 +85,15 @@ export function trustBytes(file: string, bytes: Buffer, mode: number, env: Envir
   return writeTrust(path, digestOf(bytes), env)
 }
 
-/** What a person reads about a file that is not used: why, and what to do. */
+/** The text for a person about a file that is not used: why, and what to do. */
 export function describeUntrusted({ file, reason, command }: UntrustedFile): string {
   const first = `The configuration ${toOneLine(file)} is not used, and nothing of it is run: ${toOneLine(reason)}`
   const name = 'name a file with --config'
-  if (command === undefined) return `${first} Change that, or ${name}.`
+  if (command === undefined) return `${first} Correct this problem, or ${name}.`
   return `${first} Look at the file. If it should be used, run this command and start this program again, or ${name}:\n${command}`
 }
 
-/** What a call of a tool is answered with, for a model to pass on. The file is looked at again: the user may have trusted it since. */
+/** The answer to every call of a tool, for the model to pass on. The file is read again, because the user may have trusted it since. */
 export function answerUntrusted({ file }: UntrustedFile, env: Environment): string {
   const judged = judgeFoundFile(dirname(file), env)
   if (judged === undefined || 'bytes' in judged) {
@@ -100,7 +103,10 @@ export function answerUntrusted({ file }: UntrustedFile, env: Environment): stri
   return `No tool of this MCP server can be used yet. Show the user what follows, and do not run the command yourself: only the user may trust a file.\n\n${describeUntrusted(judged.untrusted)}`
 }
 
-/** The path with the folder's links resolved and, where the file system ignores case, in the case of the folder. The file may be a link: its content counts. */
+/**
+ * The path of a file, with the links in its folder resolved. Where the file system ignores case, the folder gets its real spelling. If the file itself
+ * is a link, the link is kept, because trust depends on the content.
+ */
 function realPathOf(file: string): string | undefined {
   try {
     return join(realpathSync.native(dirname(file)), basename(file))
@@ -109,9 +115,9 @@ function realPathOf(file: string): string | undefined {
   }
 }
 
-/** Why other users of the machine can change what the configuration runs; undefined when they cannot. */
+/** Why other users of the machine can change the configuration; undefined when they cannot. */
 function exposureOf(path: string, mode: number): string | undefined {
-  // The bits have no meaning there.
+  // Windows does not use these bits.
   if (process.platform === 'win32') return undefined
   const [WRITABLE, STICKY] = [0o002, 0o1000]
   const say = (what: string, bits: number): string =>
@@ -119,13 +125,17 @@ function exposureOf(path: string, mode: number): string | undefined {
   if ((mode & WRITABLE) !== 0) return say('it', mode)
   for (let folder = dirname(path), isOwn = true; ; folder = dirname(folder), isOwn = false) {
     const bits = statSync(folder, { throwIfNoEntry: false })?.mode ?? 0
-    // In a sticky folder, such as /tmp, others cannot replace what is not theirs; they can add files.
+    // In a folder with the sticky bit, such as /tmp, other users cannot replace files of this user, but they can add files. So this is safe for parent
+    // folders only.
     if ((bits & WRITABLE) !== 0 && (isOwn || (bits & STICKY) === 0)) return say(folder, bits)
     if (folder === dirname(folder)) return undefined
   }
 }
 
-/** The exact program that runs now, and not what a shell or npx may find first. Undefined when a path cannot be written safely for a shell. */
+/**
+ * The command names the running program by its full path, because a shell or npx may find another version first. Undefined when a path cannot be quoted
+ * safely for a shell.
+ */
 function trustCommand(file: string): string | undefined {
   const manifest = createRequire(import.meta.url).resolve('agent-tasks/package.json')
   const main = join(dirname(manifest), 'dist', 'src', 'cli', 'main.js')

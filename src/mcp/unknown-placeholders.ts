@@ -1,10 +1,10 @@
-/** Finds placeholders in the arguments of configured programs that are not replaced, such as `{prompt}`. */
+/** Finds unknown placeholders, such as `{prompt}`, in the arguments of configured programs. Programs get them unchanged. */
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { preview } from '../text/preview.js'
 
 const KNOWN: ReadonlySet<string> = new Set(['goal', 'name', 'id'])
 
-/** A placeholder as a whole argument, or as the value of one: `{word}`, `--prompt={word}`. Other braces may be code. */
+/** A placeholder that is a whole argument or the value of one: `{word}`, `--prompt={word}`. Braces elsewhere may be code, so they are ignored. */
 const PLACEHOLDER = /^(?:-{0,2}[\w-]+=)?\{(\w+)\}$/
 
 /** @returns a sentence for each unknown placeholder */
@@ -14,7 +14,7 @@ export function unknownPlaceholders({ subagents }: Pick<AgentConfig, 'subagents'
       const [, word] = PLACEHOLDER.exec(argument) ?? []
       if (word === undefined || KNOWN.has(word)) return []
       return [
-        `subagents[${index}].args[${at}]: ${preview(argument)} is not replaced. Placeholders are {goal}, {name} and {id}.`,
+        `subagents[${index}].args[${at}]: ${preview(argument)} is passed on unchanged. The placeholders are {goal}, {name} and {id}.`,
       ]
     }),
   )

@@ -1,4 +1,4 @@
-/** Where a subagent of the configuration runs: in the directory that the call names, if it may, or in the client's project. */
+/** Decides where a subagent of the configuration runs: in the directory that the call names, if it may name one, or in the client's project. */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,24 +6,24 @@ import { validationError, type ToolResult } from '../tools/tool.js'
 import type { Backend } from './backend.js'
 import { listRoots, type LowLevelServer } from './low-level-server.js'
 
-/** Finds the project of a client; undefined when it does not say. */
+/** Finds the project folder of a client; undefined when the client reports none. */
 export type FindProject = () => Promise<string | undefined>
 
 /** How long a client may take to list its roots, in ms. */
 const ROOTS_MS = 3000
 
-/** The first root of a client that is a directory here. Never rejects. */
+/** The first root of a client that is a directory on this machine. Never rejects. */
 export async function projectOf(server: LowLevelServer): Promise<string | undefined> {
   try {
     const roots = await listRoots(server, ROOTS_MS)
     return roots.map(toPath).find((path) => path !== undefined && isDirectory(path))
   } catch {
-    // A client that cannot say where its project is has none.
+    // A client that cannot report its project has none.
     return undefined
   }
 }
 
-/** The directory for one call, undefined for the subagent's own; or the result to return when the call may not name it. */
+/** Returns the directory for one call, or a refusal if the call may not name this directory. `cwd: undefined` means the subagent's default directory. */
 export async function workingDirectory(
   { config, projectFolder }: Backend,
   name: unknown,
@@ -34,10 +34,10 @@ export async function workingDirectory(
   if (asked === undefined) {
     return { cwd: subagent !== undefined && subagent.cwd === undefined ? await findProject() : undefined }
   }
-  // The tool refuses the name itself.
+  // The tool itself refuses the unknown name.
   if (subagent === undefined) return { cwd: undefined }
   const refuse = (expected: string) => ({ refusal: validationError('task', 'params.cwd', asked, expected) })
-  if (!subagent.cwdPerCall) return refuse('no cwd, unless the configuration of the subagent has cwdPerCall')
+  if (!subagent.cwdPerCall) return refuse('no cwd, because the configuration of the subagent does not set cwdPerCall')
   if (typeof asked !== 'string' || asked.includes('\0')) return refuse('the path of a directory')
   const cwd = resolve((await findProject()) ?? projectFolder, asked)
   return isDirectory(cwd) ? { cwd } : refuse('a directory that exists')

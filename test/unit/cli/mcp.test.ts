@@ -19,7 +19,7 @@ describe('agent-tasks mcp', () => {
       'agent-tasks: /dev/null: it is not a folder. The folder was not changed. Use another one.',
     ],
     [['--http', '--port', '0', '--store', '/dev/null/x'], 'agent-tasks: /dev/null/x: it failed (ENOTDIR'],
-    [['--session', 'x'], 'Setting session: got "x", expected nothing unless there is a store'],
+    [['--session', 'x'], 'Setting session: got "x", expected no value without a store'],
     [['--store', '/dev/null', '--session', ''], 'options.session: got "", expected a string of 1 to 1000 characters'],
     [['--page=x'], '--page: got "x", expected an integer from 0'],
     [['--https'], "unknown option '--https'"],

@@ -57,7 +57,7 @@ describe('a server on a cluster', () => {
     ])
     expect(textOf(await use('list_instances'))).toBe(
       'camera (connected): 1 tool(s)\n- shot: Looks\n' +
-        'new (connected): its tools could not be listed: it has not listed them yet\ngone (disconnected)',
+        'new (connected): its tools could not be listed: the instance has not listed its tools yet\ngone (disconnected)',
     )
     expect(textOf(await use('list_instances', { instance_id: 'camera' }))).toContain('- shot: Looks')
     list.mockResolvedValue([])
@@ -85,7 +85,7 @@ describe('a server on a cluster', () => {
     const { tasks } = setUp()
     const config = { instances: [{ id: 'own', command: 'true' }] }
     expect(() => startMcpStdioServer({ config, taskManager: tasks })).toThrow(
-      'config.instances: got "own", expected none, because commands run on the instances of a cluster',
+      'config.instances: got "own", expected no instances, because options.taskManager runs commands on the instances of a cluster',
     )
     expect(() => startMcpStdioServer({ taskManager: {} as typeof tasks })).toThrow('options.taskManager')
   })

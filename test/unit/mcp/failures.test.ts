@@ -229,7 +229,11 @@ describe('over HTTP', () => {
       })
       return [response.status, await response.text()] as const
     }
-    const refused = { jsonrpc: '2.0', id: null, error: { code: -32000, message: 'There are too many sessions.' } }
+    const refused = {
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32000, message: 'There are too many sessions (1). Try again later.' },
+    }
     const first = await Promise.all([open(), open()])
     expect(first.map(([status]) => status).sort()).toEqual([200, 503])
     for (const [status, text] of await Promise.all([open(), open()])) {

@@ -83,7 +83,7 @@ describe('a session that nobody comes back to', () => {
     expect(manager.getTask(id)?.delivery).toBe('owed')
     clock.advance(1)
     expect(manager.getTask(id)?.delivery).toBe('none')
-    expect(logged.join('\n')).toContain('the results of 1 task(s) of an earlier session were dropped')
+    expect(logged.join('\n')).toContain('dropped the results of 1 task(s) of an earlier session')
   })
 })
 
@@ -134,7 +134,7 @@ describe('the timer of what was left', () => {
     expect(ended).toEqual(['session-1'])
     clock.advance(1)
     expect([ended, clock.pending]).toEqual([['session-1', 'session-2'], 0])
-    expect(logged).toEqual(['the results of 1 task(s) of an earlier session were dropped: nobody asked for them'])
+    expect(logged).toEqual(['dropped the results of 1 task(s) of an earlier session: no client asked for them in time'])
   })
 
   it('is not set for owners that are no sessions, and gone when the server closes', () => {

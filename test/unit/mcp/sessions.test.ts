@@ -285,7 +285,7 @@ describe('settings', () => {
       { subagents: [{ name: 'a', description: 'd', command: 'sh', survivesHost: true }] },
       /subagents\[0\]\.survivesHost/,
     ],
-    [{ session: 'key' }, /Setting session: got "key", expected nothing unless there is a store/],
+    [{ session: 'key' }, /Setting session: got "key", expected no value without a store/],
   ])('that need a store are refused without one', (config, problem) => {
     expect(() => setUpApp({}, config)).toThrow(problem)
   })

@@ -137,7 +137,9 @@ describe('a configuration that was found', () => {
   it('is found with its name alone, and without one there is nothing to trust', () => {
     const { at, file, trust, load } = setUp()
     writeFileSync(join(at, 'other.json'), '{}')
-    expect(() => trust(join(at, 'other.json'))).toThrow('only files with the name agent-tasks.config.json are found')
+    expect(() => trust(join(at, 'other.json'))).toThrow(
+      'only a file with the name agent-tasks.config.json needs to be trusted',
+    )
     rmSync(file)
     expect(load()).toMatchObject({ file: undefined, path: file })
     expect(load().untrusted).toBeUndefined()
@@ -181,13 +183,13 @@ describe('the record of a trust', () => {
   })
 
   it.each<[string, (record: string) => void, string]>([
-    ['half written', (record) => writeFileSync(record, '{"path":'), 'not the record of a path'],
-    ['empty', (record) => writeFileSync(record, ''), 'not the record of a path'],
-    ['of a later version', (record) => writeFileSync(record, '{"version":2}'), 'not the record of a path'],
+    ['half written', (record) => writeFileSync(record, '{"path":'), 'its content is not a valid record'],
+    ['empty', (record) => writeFileSync(record, ''), 'its content is not a valid record'],
+    ['of a later version', (record) => writeFileSync(record, '{"version":2}'), 'its content is not a valid record'],
     [
-      'about another path',
+      'the record of another path',
       (record) => writeFileSync(record, readFileSync(record, 'utf8').replace('/project/', '/other/')),
-      'about another path',
+      'the record of another path',
     ],
     ['writable for others', (record) => chmodSync(record, 0o666), 'other users can write it (mode 666)'],
     [

@@ -85,7 +85,7 @@ it('a call names a directory only where the configuration allows it, and only on
   )
   expect(await run('free', { cwd: 7 })).toContain('params.cwd: got 7, expected the path of a directory.')
   expect(await run('plain', { cwd: 'inner' })).toContain(
-    'expected no cwd, unless the configuration of the subagent has cwdPerCall',
+    'expected no cwd, because the configuration of the subagent does not set cwdPerCall',
   )
   expect(JSON.stringify((await ask('tools/list', {})).tools[0]!.inputSchema)).toContain('"cwd"')
 })

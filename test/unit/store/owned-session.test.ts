@@ -43,10 +43,10 @@ it('an MCP server takes an open store, and refuses what needs files', async () =
   const surviving = { name: 'a', description: 'A', command: 'true', survivesHost: true }
   const store = await openStore(memoryStore())
   expect(() => startMcpStdioServer({ config: { subagents: [surviving] }, store })).toThrow(
-    'Setting subagents[0].survivesHost: got true, expected false: this store has no files of programs.',
+    'Setting subagents[0].survivesHost: got true, expected false, because this store has no folder for the files of programs.',
   )
   expect(() => startMcpStdioServer({ config: { store: 'postgres://user:secret@db/x' } })).toThrow(
-    'Setting store: got "(a URL)", expected a folder; a store on a server is opened first',
+    'Setting store: got "(a URL)", expected a folder; open a store on a server first',
   )
   expect(() => startMcpStdioServer({ store: 5 as unknown as string })).toThrow(/store: got 5, expected a string/)
 })
