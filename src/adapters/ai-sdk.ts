@@ -1,7 +1,8 @@
 /**
- * `agent-tasks/adapters/ai-sdk`: the tools for the AI SDK (`ai` 7, an optional peer).
+ * `agent-tasks/adapters/ai-sdk`: the tools for the AI SDK (`ai` 7, an optional peer dependency).
  *
- * The model gets only the text of a result. The host gets the whole result in `toolResults`, or in the error of a `tool-error`.
+ * The model gets only the text of a result. The host gets the whole result in `toolResults`; the result of a failed call is in the error of its
+ * `tool-error`.
  */
 import { jsonSchema, tool as aiTool, type JSONSchema7, type Tool as AiTool } from 'ai'
 import type { z } from 'zod'
@@ -17,9 +18,10 @@ export type AiSdkTools<Tools extends NeutralTools> = {
 }
 
 /**
- * Converts tools to a tool set for `generateText`, `streamText` and `ToolLoopAgent`. A call's `abortSignal` and `toolCallId` are
- * passed to the tool. A failed call throws `ToolFailure`, which the model gets as `error-text`.
+ * Converts tools to a tool set for `generateText`, `streamText` and `ToolLoopAgent`. A tool gets the `abortSignal` and the `toolCallId` of its call. A
+ * failed call throws `ToolFailure`, and the model gets its message as `error-text`.
  * @param tools tools by name, such as `createAgentTasks().tools`
+ * @returns the tool set, with the same names
  * @throws InvalidInputError when a key is not the name of its tool
  */
 export function toAiSdkTools<Tools extends NeutralTools>(tools: Tools): AiSdkTools<Tools> {
@@ -30,7 +32,7 @@ export function toAiSdkTools<Tools extends NeutralTools>(tools: Tools): AiSdkToo
 function toAiSdkTool(tool: Tool): AiTool<Record<string, unknown>, ToolResult> {
   return aiTool({
     description: tool.description,
-    // Without a validator: the tool validates its input, and its errors are written for models.
+    // The SDK gets no validator, because the tool validates its input, with errors that are written for models.
     inputSchema: jsonSchema<Record<string, unknown>>(parametersOf(tool) as JSONSchema7),
     execute: (input: Record<string, unknown>, { abortSignal: signal, toolCallId }) =>
       executeOrThrow(tool, input, { signal, toolCallId }),

@@ -18,9 +18,11 @@ export interface JsonSchemaTools {
   /** The descriptions, for a request to a model. */
   readonly tools: readonly JsonSchemaTool[]
   /**
-   * Validates the arguments and calls the tool. Never rejects: a failed call resolves with a result that has `error`, and the text
-   * for the model in `llmContent`.
+   * Validates the arguments and calls the tool. Never rejects: a failed call resolves with a result that has `error`. Its `llmContent` is the text for
+   * the model.
+   * @param name the name of the tool
    * @param args the arguments, or their JSON text; an empty text and undefined mean no arguments
+   * @param context the context of the call, such as its `signal`
    */
   readonly call: (name: string, args: unknown, context?: ToolContext) => Promise<ToolResult>
 }
@@ -28,6 +30,7 @@ export interface JsonSchemaTools {
 /**
  * Converts tools to data.
  * @param tools tools by name, such as `createAgentTasks().tools`
+ * @returns the descriptions of the tools, and a function that calls them
  * @throws InvalidInputError when a key is not the name of its tool
  */
 export function toJsonSchemaTools(tools: NeutralTools): JsonSchemaTools {

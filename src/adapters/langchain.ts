@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { OutputUpdate, Tool, ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
-/** A structured tool of LangChain. Its artifact is the whole result. */
+/** A structured tool of LangChain. Its artifact is the whole result of the call. */
 export type LangChainTool = DynamicStructuredTool<
   z.ZodType<Record<string, unknown>>,
   Record<string, unknown>,
@@ -13,10 +13,11 @@ export type LangChainTool = DynamicStructuredTool<
 >
 
 /**
- * Converts tools for `bindTools`, `createAgent` and `ToolNode`. A call's `signal` and id are passed to the tool, and what a task that it waits for
- * writes goes to the `writer` of LangGraph, as `{ tool, toolCallId, text, cursor }` (stream mode `custom`). A failed call
- * returns a `ToolMessage` with status `error`; it does not throw, because agents handle exceptions in different ways.
+ * Converts tools for `bindTools`, `createAgent` and `ToolNode`. A tool gets the `signal` and the id of its call. While a call waits for a task, the
+ * output of the task goes to the `writer` of LangGraph, as `{ tool, toolCallId, text, cursor }` (stream mode `custom`). A failed call returns a
+ * `ToolMessage` with status `error`. It does not throw, because agents handle exceptions in different ways.
  * @param tools tools by name, such as `createAgentTasks().tools`
+ * @returns the tools, in the order of their keys
  * @throws InvalidInputError when a key is not the name of its tool
  */
 export function toLangChainTools(tools: NeutralTools): LangChainTool[] {
@@ -24,7 +25,7 @@ export function toLangChainTools(tools: NeutralTools): LangChainTool[] {
 }
 
 function toLangChainTool(tool: Tool): LangChainTool {
-  // LangChain throws when its own validation fails. This schema describes the input and accepts anything: the tool validates it.
+  // LangChain throws when its own validation fails. So this schema describes the input but accepts any input, and the tool validates it.
   const schema: z.ZodType<Record<string, unknown>> = z.any().meta(parametersOf(tool))
   return langChainTool(
     async (input: Record<string, unknown>, { signal, toolCall, writer }: CallConfig) => {
@@ -50,7 +51,7 @@ interface CallConfig {
   readonly writer?: ((chunk: unknown) => void) | null
 }
 
-/** A tool that is invoked directly has no call id, which a `ToolMessage` needs: then it is only the text. */
+/** A `ToolMessage` needs the id of its call. A tool that is invoked directly has no call id, so it returns the text alone. */
 function failureOf(tool: Tool, result: ToolResult, callId: string | undefined): ToolMessage | string {
   if (callId === undefined) return result.llmContent
   return new ToolMessage({

@@ -7,8 +7,8 @@ import type { Tool } from '../tools/tool.js'
 export type NeutralTools = Readonly<Record<string, Tool>>
 
 /**
- * Returns the tools in the order of their keys.
- * @throws InvalidInputError when a key is not the name of its tool: tools refer to each other by name
+ * Returns the tools in the order of their keys. Each key must be the name of its tool, because the texts of tools mention other tools by name.
+ * @throws InvalidInputError when a key is not the name of its tool
  */
 export function listTools(tools: NeutralTools): readonly Tool[] {
   for (const [key, { name }] of Object.entries(tools)) {

@@ -1,8 +1,8 @@
 /**
- * `agent-tasks/adapters/openai-agents`: the tools for the OpenAI Agents SDK (`@openai/agents` 0.20, an optional peer).
+ * `agent-tasks/adapters/openai-agents`: the tools for the OpenAI Agents SDK (`@openai/agents` 0.20, an optional peer dependency).
  *
- * They are not `strict`: strict mode requires every parameter and does not support free-form objects (`context`,
- * `expected_outputs`). The tool validates its input.
+ * The tools are not `strict`, because strict mode requires every parameter and does not support free-form objects (`context`, `expected_outputs`). The
+ * tools validate their input themselves.
  */
 import { tool as agentsTool, type FunctionTool } from '@openai/agents'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -10,15 +10,15 @@ import type { Tool } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 import { executeOrThrow } from './tool-failure.js'
 
-/** The type of a schema that is not strict in the SDK; at run time it accepts any object schema. */
+/** The SDK's type of a schema that is not strict. At run time the SDK accepts any object schema. */
 interface LooseParameters {
-  /** Always an object. */
+  /** JSON Schema type of the arguments. */
   type: 'object'
-  /** The fields; the SDK does not type them. */
+  /** The fields of the arguments. The SDK gives them no types. */
   properties: Record<string, never>
   /** The required fields. */
   required: string[]
-  /** Other fields are passed to the tool, which validates them. */
+  /** The SDK passes unknown fields to the tool, which validates them. */
   additionalProperties: true
 }
 
@@ -26,9 +26,10 @@ interface LooseParameters {
 export type OpenAIAgentsTool = FunctionTool<unknown, LooseParameters>
 
 /**
- * Converts tools for an `Agent`. A run's `signal` and a call's id are passed to the tool. The model gets a failed call as text, and
- * the trace marks it as failed.
+ * Converts tools for an `Agent`. A tool gets the `signal` of the run and the id of its call. The model gets a failed call as text, and the trace marks
+ * the call as failed.
  * @param tools tools by name, such as `createAgentTasks().tools`
+ * @returns the tools, in the order of their keys
  * @throws InvalidInputError when a key is not the name of its tool
  */
 export function toOpenAIAgentsTools(tools: NeutralTools): OpenAIAgentsTool[] {

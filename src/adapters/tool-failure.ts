@@ -7,7 +7,7 @@ export class ToolFailure extends AgentTasksError {
   override readonly name = 'ToolFailure'
   /** The name of the tool. */
   readonly tool: string
-  /** The whole result. */
+  /** The whole result of the call. */
   readonly result: ToolResult
 
   constructor(tool: string, result: ToolResult) {
@@ -16,7 +16,7 @@ export class ToolFailure extends AgentTasksError {
     this.result = result
   }
 
-  /** Only the message: some SDKs send `String(error)` to the model. */
+  /** Returns only the message, because some SDKs send `String(error)` to the model. */
   override toString(): string {
     return this.message
   }
@@ -24,7 +24,8 @@ export class ToolFailure extends AgentTasksError {
 
 /**
  * Calls a tool.
- * @throws ToolFailure when the call failed; the signal's reason when it was aborted, as SDKs expect
+ * @throws ToolFailure when the call failed
+ * @throws the reason of the signal when the call was aborted, as SDKs expect
  */
 export async function executeOrThrow(tool: Tool, input: unknown, context: ToolContext): Promise<ToolResult> {
   const result = await tool.execute(input, context)

@@ -46,8 +46,9 @@ export function createSession(config: AgentConfig, options: SessionOptions, cloc
   const isKept = (task: StoredTask): boolean => isStillKept(task, clock.now() - config.tasks.retentionMs)
   const { store, ...others } = options
   if (typeof store === 'object') {
-    if (store.directory === undefined)
+    if (store.directory === undefined) {
       refuseSurviving(config, 'false, because this store has no folder for the files of programs')
+    }
     return ownedSession(store, isKept)
   }
   const place = sessionPlace(config, { ...others, store })

@@ -1,4 +1,4 @@
-/** Starts a program that is connected to this process, and waits until it ends. */
+/** Starts a program with pipes to this process, and waits until the program ends. */
 import type { ChildProcess } from 'node:child_process'
 import { defined } from '../defined.js'
 import { hasGroups } from '../engine/process-group.js'
@@ -29,13 +29,14 @@ export interface AttachedProgram extends Pick<
 
 export interface AttachedEnd {
   readonly end: ProgramEnd
-  /** Why the shell could not execute the program. */
+  /** The error if the shell could not execute the program. */
   readonly refusal: ProcessError | undefined
 }
 
 /**
- * Runs a program to its end. With a store it is guarded, so that it never outlives this process.
- * @throws ProcessError when it did not start; StoreError when it could not be stored and therefore did not run
+ * Runs a program to its end. With a store, the start is guarded (`guarded-start.ts`), so that the program never outlives this process.
+ * @throws ProcessError when the program did not start
+ * @throws StoreError when the program could not be stored, and therefore did not run
  */
 export async function runAttached(
   program: AttachedProgram,
@@ -55,7 +56,7 @@ export async function runAttached(
       : undefined
   const child = guarded === undefined ? startProgram(attempt, args, stdin) : guarded.child
   if (child.pid === undefined) await started(child, attempt)
-  // No await between the start and this line, or an abort in between would be missed.
+  // There must be no `await` between the start and this line, because an abort in between would be missed.
   if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
   program.onStart?.(child)
   const ended = superviseProgram(child, { ...program, ...output, signal })
@@ -105,7 +106,7 @@ function startProgram(attempt: StartAttempt, args: string[], stdin: 'ignore' | '
     const stdio: [typeof stdin, 'pipe', 'pipe'] = [stdin, 'pipe', 'pipe']
     return spawn(command, args, { cwd, env, stdio, detached: hasGroups, windowsHide: true }) as StartedProgram
   } catch (cause) {
-    // Some failures are thrown, others are emitted as an event.
+    // Node throws some failures of a start, and emits others as an event.
     throw startError(cause, attempt)
   }
 }

@@ -1,4 +1,4 @@
-/** Captures the output of a running program. It is passed to the task at once, and partly kept until the program ends. */
+/** Captures the output of a running program. The output is appended to the task at once, and a part of it is kept for `parse` and for errors. */
 import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
 import { nodeBuiltin } from '../node-builtins.js'
@@ -9,21 +9,21 @@ import { ProcessError } from './process-error.js'
 import { followSession } from './printed-session.js'
 import type { ProcessSettings } from './process-options.js'
 
-/** How much of stderr is kept, in bytes: enough for the part that an error includes. */
+/** How much of stderr is kept, in bytes. It is enough for the part of stderr that an error includes. */
 const STDERR_BYTES = 8192
 
 /** Reads a program's stdout and stderr. */
 export interface CapturedOutput {
   readonly stdout: () => KeptText
   readonly stderr: () => KeptText
-  /** Throws when the output exceeds the limit and the parser needs all of it. */
+  /** Throws when stdout is longer than `maxOutputBytes` and the parser needs all of it. */
   readonly onStdout: (chunk: Uint8Array) => void
   readonly onStderr: (chunk: Uint8Array) => void
-  /** Notes that bytes of an output were left out because it was too long. Throws like `onStdout`. */
+  /** Call it where bytes of an output were left out because the output was too long. Throws as `onStdout` does. */
   readonly onGap: (output: 'stdout' | 'stderr', bytes: number) => void
-  /** Notes that a part of stdout could not be kept. */
+  /** Call it when a part of stdout could not be kept. */
   readonly onLost: () => void
-  /** Call it when both outputs are closed. */
+  /** Call it when stdout and stderr are closed. */
   readonly end: () => void
 }
 
@@ -74,7 +74,7 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
   }
 }
 
-/** Decodes UTF-8 chunks that may end within a character. */
+/** Decodes UTF-8 chunks. A chunk may end within a character. */
 function openStream(keptBytes: number, onText: (text: string) => void) {
   const tail = new ByteTail(keptBytes)
   const decoder = new TextDecoder()

@@ -5,15 +5,15 @@ import { aBoolean, checkOptions } from '../protocol/option-checks.js'
 
 /** Options of `functionRunner`. */
 export interface FunctionRunnerOptions {
-  /** Whether the function reads `context.messages`. Default false: messages to its tasks are refused. */
+  /** Whether the function reads `context.messages`. By default, messages to its tasks are refused. */
   readonly takesMessages?: boolean
 }
 
 /**
  * Creates a runner from a function.
- * @param fn called with the task's input and context. It should stop when `context.signal` aborts. A string result becomes `final_message`, undefined
- *   an empty output, and an object is the output
- * @param options whether it takes messages
+ * @param fn called with the task's input and context; it should stop when `context.signal` aborts. If it returns a string, the string is the
+ * `final_message` of the output; undefined is an empty output; an object is the whole output
+ * @param options whether the function takes messages
  * @returns a runner for `AsyncTaskManager.launch`
  * @throws InvalidInputError when `fn` is not a function, or an option is unknown or wrong
  */

@@ -1,6 +1,6 @@
 /**
- * Starts a shell that waits until it is stored, and then executes a program. Thus every running program is in the store, where the next host finds
- * it. Files would be unsafe, because a program can write to them.
+ * Starts a shell that waits until its identity is stored, and only then executes a program. So every running program is in the store, where the next
+ * host finds it. The shell waits for a line in a pipe. A file as a signal would be unsafe, because programs can write to files.
  */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { RUN_TOKEN, type StartedProgram } from '../engine/reap.js'
@@ -9,22 +9,23 @@ import { identityOf } from '../process-identity.js'
 import { SHELL_NAME, spawnShell, type StartAttempt } from './start-error.js'
 
 /**
- * The first command of such a shell. The shell exits if descriptor 3 is closed before it has received a line, for example because its host has died.
+ * The first command of such a shell: it waits for a line on descriptor 3. If the descriptor is closed before a line came, for example because the host
+ * has died, the shell exits.
  */
 export const GATE = 'read -r go <&3 || exit 126; exec 3<&-'
 
 export interface GatedShell {
-  /** If it could not be started, it has no pid and emits `error`. */
+  /** The process of the shell. If the shell could not be started, it has no pid and emits `error`. */
   readonly child: ChildProcess
-  /** Undefined if the shell has already ended. */
+  /** The identity of the shell, and later of its program. Undefined if the shell has already ended. */
   readonly program: StartedProgram | undefined
-  /** Stores the identity of the shell and lets it continue. Rejects with StoreError; the shell then exits without running a program. */
+  /** Stores the identity of the shell and lets the shell continue. If this rejects with StoreError, the shell exits without running the program. */
   readonly release: (durability: RunDurability) => Promise<void>
 }
 
 /**
  * Starts a shell with a script that begins with `GATE`.
- * @throws ProcessError if the system refuses at once
+ * @throws ProcessError when the start fails immediately
  */
 export function spawnGated(
   script: string,
@@ -42,7 +43,7 @@ export function spawnGated(
   }
   const child = spawnShell(['-c', script, SHELL_NAME, ...args], attempt, options)
   const gate = child.stdio[3] as NodeJS.WritableStream & { destroy(): void }
-  // The shell may end before it has read its gate.
+  // The shell may end before it reads from its gate. Writing to the gate then emits an error.
   gate.on('error', () => undefined)
   const identity = child.pid === undefined ? undefined : identityOf(child.pid)
   const program = identity && { identity, token }

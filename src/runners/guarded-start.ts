@@ -1,4 +1,4 @@
-/** Starts a program that must not outlive its host, however the host ends. */
+/** Starts a program that must not outlive its host, even if the host is killed. */
 import type { RunDurability } from '../engine/runner.js'
 import { GATE, spawnGated } from './gated-start.js'
 import type { StartedProgram } from './supervision.js'
@@ -11,20 +11,20 @@ export interface GuardedProgram {
   readonly cwd: string | undefined
   readonly env: NodeJS.ProcessEnv
   readonly stdin: 'ignore' | 'pipe'
-  /** Where its identity is stored. */
+  /** Stores the identity of the program. */
   readonly durability: RunDurability
 }
 
 export interface GuardedStart {
   readonly child: StartedProgram
-  /** Lets the program run. Rejects with StoreError if its identity cannot be stored; the program then exits without having run. */
+  /** Lets the program run. If its identity cannot be stored, this rejects with StoreError, and the program exits without having run. */
   readonly release: () => Promise<void>
 }
 
 /**
- * Starts a program behind a gate. It runs only once the watchdog knows its group and its identity is stored. The watchdog ends it if this process
- * dies; if the watchdog has died as well, the next host does.
- * @throws ProcessError; the program did not run then
+ * Starts a program behind a gate. The program runs only when the watchdog knows its process group, and its identity is stored. If this process dies, the
+ * watchdog kills the group. If the watchdog has died as well, the next host kills it.
+ * @throws ProcessError when the program did not start
  */
 export function startGuarded({ command, args, stdin, durability, ...attempt }: GuardedProgram): GuardedStart {
   const start = { command, ...attempt }

@@ -1,14 +1,14 @@
-/** Writes the messages to a task into the stdin of its program. */
+/** Writes messages to a task into the stdin of its program. */
 import type { Writable } from 'node:stream'
 
 /**
- * Writes each message followed by a line break. Takes the next message when the pipe has accepted the previous one.
- * @returns a function that stops it
+ * Writes each message and a line break. Takes the next message when the pipe has accepted the previous one.
+ * @returns a function that stops the writing
  */
 export function writeMessages(stdin: Writable, messages: AsyncIterable<string>): () => void {
   const iterator = messages[Symbol.asyncIterator]()
   const stop = (): void => void iterator.return?.()
-  // The program has closed its stdin.
+  // Writing fails when the program has closed its stdin.
   stdin.on('error', stop)
   stdin.on('close', stop)
   const write = (message: string): Promise<void> =>

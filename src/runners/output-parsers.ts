@@ -1,17 +1,17 @@
-/** Parses the output of a program as the output of its task. */
+/** Parses the stdout of a program into the output of its task. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { OutputObject } from '../../machines/records.js'
 import { toOutput } from '../protocol/outcomes.js'
 import { preview } from '../text/preview.js'
 
-/** The end of a text that may have been cut. */
+/** The last part of a text, whose beginning may have been dropped. */
 export interface KeptText {
-  /** Starts with a whole character. */
+  /** The kept text, without a partial character at its start. */
   readonly text: string
-  /** How many bytes were dropped before it. */
+  /** How many bytes were dropped before the kept text. */
   readonly droppedBytes: number
-  /** Whether a part is missing because it could not be written to a file. */
+  /** Whether a part of the text is missing, because it could not be written to a file. */
   readonly isLost?: boolean
 }
 
@@ -31,16 +31,18 @@ export interface ProcessDetails {
   readonly stderr: string
 }
 
-/** Parses the stdout of a program that exited with 0. If it throws, the task fails with that error. */
+/** Parses the stdout of a program that exited with code 0. If the function throws, the task fails with its error. */
 export type ParseFunction = (stdout: string, details: ProcessDetails) => OutputObject | Promise<OutputObject>
 
 /**
- * How stdout is parsed. `text`: the trimmed stdout is the final message. `json`: stdout is one JSON value. `json-last-line`: the last non-blank line
- * is one JSON value.
+ * How stdout is parsed.
+ * - `text`: the trimmed stdout is the final message.
+ * - `json`: stdout is one JSON value.
+ * - `json-last-line`: the last line that is not blank is one JSON value.
  */
 export type OutputFormat = 'text' | 'json' | 'json-last-line'
 
-/** Whether a format needs all of stdout, rather than its end. */
+/** Whether a format needs all of stdout. Other formats need only its end. */
 export function needsWholeOutput(parse: OutputFormat | ParseFunction): boolean {
   return parse === 'json' || typeof parse === 'function'
 }
@@ -85,8 +87,8 @@ const outputFields = lazily(() =>
 )
 
 /**
- * Converts a JSON value into an output. An object with at least one field of an output is used unchanged. Any other object becomes `emitted_vars`,
- * because messages to the model include only the fields of an output.
+ * Converts a JSON value into an output. An object that has a field of an output (such as `final_message`) is the output. Any other object becomes its
+ * `emitted_vars`, because a message to the model contains only the fields of an output.
  */
 function outputOf(value: unknown): OutputObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return toOutput(value)

@@ -1,10 +1,12 @@
-/** Adds the command `agent-tasks` to the PATH of programs that ask questions. A host that was started by its path may not have it there. */
+/**
+ * Adds the command `agent-tasks` to the PATH of programs that ask questions. If the host was started by a full path, PATH may not contain the command.
+ */
 import { nodeBuiltin } from '../node-builtins.js'
 
 /**
- * Appends the folder of the installed command to the PATH: `node_modules/.bin`, or for a global installation the folder of Node.
+ * Appends the folder of the installed command to the PATH. The folder is `node_modules/.bin`, or for a global installation the folder of Node.
  * @param env the variables of the program, which replace those of this process
- * @returns the variable; nothing if the command is not installed, or the program has no PATH
+ * @returns the new variable PATH; an empty object if the command is not installed, or the program has no PATH
  */
 export function pathWithOwnCommand(env: NodeJS.ProcessEnv): { readonly PATH?: string } {
   const path = 'PATH' in env ? env['PATH'] : process.env['PATH']
@@ -16,7 +18,7 @@ export function pathWithOwnCommand(env: NodeJS.ProcessEnv): { readonly PATH?: st
 function commandFolder(): string | undefined {
   const path = nodeBuiltin('node:path')
   const { existsSync } = nodeBuiltin('node:fs')
-  // The `node_modules` of this file's folder and of those above it.
+  // The `node_modules` folders that contain this file, and those of the parent folders.
   const packages =
     nodeBuiltin('node:module')
       .createRequire(import.meta.url)

@@ -6,7 +6,10 @@ import { nodeBuiltin } from '../node-builtins.js'
 import { SESSION_ID } from '../protocol/async-tasks.js'
 import { PRINTED_FIELD } from '../protocol/program-session.js'
 
-/** Returns the text of a field, from one JSON value or from the last line that has the field. Undefined if there is none. */
+/**
+ * Returns the text of a printed field; undefined if there is none. `json:NAME` is a field of one JSON value, or of the last line. `jsonl:TYPE/NAME` is a
+ * field of the last line of JSON with this type.
+ */
 export function printedText(field: string, printed: string): string | undefined {
   const [, type, path = ''] = PRINTED_FIELD.exec(field) ?? []
   const lines = printed.trimEnd().split('\n')
@@ -36,7 +39,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Calls `note` with each new session id that is printed. Invalid ids are ignored. */
+/** Calls `note` with each new session id that the program prints. Invalid ids are ignored. */
 export function followSession(from: string, note: (id: string) => void) {
   let last: string | undefined
   const read = (printed: string): void => {
@@ -44,11 +47,11 @@ export function followSession(from: string, note: (id: string) => void) {
     if (id !== undefined && id !== last && SESSION_ID.test(id)) note((last = id))
   }
   const lines = from.startsWith('jsonl:') ? createLineSplitter(read) : undefined
-  // A line may be too long for the splitter.
+  // The splitter may drop a line that is too long, so the whole text is read at the end.
   return { push: (text: string) => lines?.push(text), end: read }
 }
 
-/** Returns why no session can be resumed, or undefined if one can. */
+/** Returns why a session cannot be resumed; undefined if it can. */
 export function whyNoSession(session: TaskSession | undefined): string | undefined {
   if (session === undefined) return 'its run has named no session'
   const { cwd = '.' } = session

@@ -1,4 +1,4 @@
-/** The errors of programs. The message names the program and ends with the end of its output. */
+/** The errors of programs. A message names the program, and ends with the last part of its output. */
 import { AgentTasksError } from '../errors.js'
 import { lastChars } from '../text/cut-text.js'
 import { preview } from '../text/preview.js'
@@ -11,11 +11,11 @@ const TAIL_CHARS = 2000
 export interface ProcessFailure {
   /** The path or name of the program. */
   readonly command: string
-  /** Undefined if it did not start or a signal ended it. */
+  /** The exit code. Undefined if the program did not start, or if a signal ended it. */
   readonly exitCode?: number
-  /** The signal that ended it. */
+  /** The signal that ended the program. */
   readonly signal?: NodeJS.Signals
-  /** The end of its stderr. */
+  /** The end of the program's stderr. */
   readonly stderr?: string
 }
 
@@ -41,7 +41,7 @@ export class ProcessError extends AgentTasksError implements ProcessFailure {
   }
 }
 
-/** The run was aborted. Has the name of the platform's abort errors; `cause` is the signal's reason. */
+/** A run that was aborted. The error has the `name` of the platform's abort errors, and its `cause` is the reason of the signal. */
 export class ProcessAbortError extends ProcessError {
   override readonly name = 'AbortError'
 
@@ -57,7 +57,7 @@ export interface ProgramRemains {
   readonly stderr: string
 }
 
-/** Returns why an ended program did not succeed, or undefined if it did. */
+/** Returns an error that says why the program failed; undefined if it succeeded. */
 export function endError(end: ProgramEnd, remains: ProgramRemains): Error | undefined {
   const { exitCode, signal, stop } = end
   if (exitCode === 0 && stop === undefined) return undefined
@@ -83,7 +83,7 @@ function describeStop({ wasKilled, killSignal, graceMs }: ProgramStop): string {
     : `it ended after ${killSignal}`
 }
 
-/** The end of a program's stderr, or of its stdout if stderr is blank, to append to an error message. */
+/** The end of a program's stderr, to append to an error message. If stderr is blank, the end of stdout. */
 export function describeTail(stderr: string, stdout: string): string {
   const [stream, text] = stderr.trim() === '' ? ['stdout', stdout.trim()] : ['stderr', stderr.trim()]
   return text === '' ? '' : ` The end of its ${stream}:\n${lastChars(text, TAIL_CHARS)}`

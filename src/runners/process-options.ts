@@ -10,7 +10,7 @@ import type { OutputFormat, ParseFunction } from './output-parsers.js'
 import { strictObject } from '../protocol/strict-object.js'
 import { programSessionSchema } from '../protocol/program-session.js'
 
-/** How long a program may take to end after an abort, in ms. */
+/** How long a program may run after an abort before its process group is killed, in ms. */
 const DEFAULT_PROCESS_GRACE_MS = 5000
 
 /** How much of stdout is kept for `parse`, in bytes. */
@@ -18,64 +18,67 @@ const DEFAULT_MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 
 /** The program to run, and how to parse its output. */
 export interface ProcessRunnerOptions {
-  /** The program: a path, or a name to look up in PATH. Placeholders are not replaced here. */
+  /** The program: a path, or a name to look up in PATH. Placeholders such as `{goal}` are replaced only in `args`, not here. */
   readonly command: string
   /**
-   * Its arguments. No shell is involved. `{goal}`, `{name}` and `{id}` are replaced by the task's goal, subagent name and id. If the program takes
-   * options, put `--` before `{goal}`.
+   * The arguments of the program. No shell is involved. Three placeholders are replaced: `{goal}` by the goal of the task, `{name}` by the name of its
+   * subagent, and `{id}` by its id. If the program takes options, put `--` before `{goal}`, so that a goal that begins with `-` is not read as an
+   * option.
    */
   readonly args?: readonly string[]
-  /** Its working directory. Default: that of this process. */
+  /** The working directory of the program. Default: that of this process. */
   readonly cwd?: string
   /**
-   * Variables to add to the environment of this process; `undefined` removes a variable. `AGENT_TASK_ID` and `AGENT_TASK_NAME` are set unless given
-   * here. With telemetry, `TRACEPARENT` and `TRACESTATE` are set as well.
+   * Variables to add to the environment of this process; `undefined` removes a variable. `AGENT_TASK_ID` and `AGENT_TASK_NAME` are also set, unless you
+   * set them here. With telemetry, `TRACEPARENT` and `TRACESTATE` are set, too.
    */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** How to parse its stdout. Default `text`. */
+  /** How to parse the stdout of the program. Default `text`. */
   readonly parse?: OutputFormat | ParseFunction
-  /** Reads progress from a line of stdout. Returns undefined for a line without progress; so does an exception. Default: no progress is reported. */
+  /** Reads progress from a line of stdout. For a line without progress, the function returns undefined or throws. Default: no progress is reported. */
   readonly progress?: (line: string) => number | TaskProgress | undefined
   /**
-   * How much of stdout is kept for `parse`, in bytes. If there is more, `text` and `json-last-line` use the end; other formats stop the program and
-   * fail the task. Default 8388608 (8 MiB).
+   * How much of stdout is kept for `parse`, in bytes. If a program prints more, `text` and `json-last-line` parse the last part. With `json` or a
+   * function, the program is stopped and the task fails. Default 8388608 (8 MiB).
    */
   readonly maxOutputBytes?: number
   /**
-   * Whether the program continues when its host dies, and the next host follows it to its end. The task must be in a store with a folder
-   * (`sqliteStore`). The output is kept in files, up to `maxOutputBytes` at the beginning and at the end. Not on Windows. Default false.
+   * Whether the program continues when its host dies. The next host then follows the program to its end. This needs a store with a folder
+   * (`sqliteStore`). The output is kept in files: at most `maxOutputBytes` of its beginning, and as much of its end. Not on Windows. Default false.
    */
   readonly survivesHost?: boolean
   /**
-   * With `messages`, messages to the task (`sendToTask`) are written to stdin, each followed by a line break. Stdin is closed when the task ends. Not
-   * with `survivesHost`. Default `none`: stdin is empty.
+   * With `messages`, the messages that `sendToTask` sends to the task are written to stdin, each followed by a line break. Stdin is closed when the task
+   * ends. Cannot be combined with `survivesHost`. Default `none`: stdin is empty.
    */
   readonly stdin?: 'none' | 'messages'
   /**
-   * Whether it may ask questions, over the socket named by `AGENT_TASK_SOCKET` (`agent-tasks ask`). The socket ends with the run or this process. Not
-   * on Windows. Default false.
+   * Whether the program may ask questions with `agent-tasks ask`. It uses a socket, whose path is in the variable `AGENT_TASK_SOCKET`. The socket is
+   * closed when the run or this process ends. Not on Windows. Default false.
    */
   readonly questions?: boolean
   /**
-   * How to continue its tasks, in the folder of the session. `from`: where stdout contains the session id, `json:session_id` for a single JSON value
-   * or `jsonl:thread.started/thread_id` for the lines with this `type`. A nested field is `outer.inner`. `resume`: all arguments for the
-   * continuation, with `{session}` and `{message}`. `result`: where the text of its result is (default: as for `parse`). Default: its tasks cannot be
-   * continued.
+   * How tasks of this program are continued, in the folder where the earlier task ran. Default: they cannot be continued.
+   *
+   * - `from`: where stdout contains the id of the session. `json:session_id` is a field of a single JSON value. `jsonl:thread.started/thread_id` is a
+   * field of the lines of JSON whose `type` is `thread.started`. A nested field is written `outer.inner`.
+   * - `resume`: all arguments of the program when it continues a task, with the placeholders `{session}` and `{message}`.
+   * - `result`: where stdout contains the text of the result, written as for `from`. Default: `parse` reads the result.
    */
   readonly session?: { readonly from: string; readonly resume: readonly string[]; readonly result?: string | undefined }
   /**
-   * With `worktree`, it runs in its own git worktree, at HEAD of the repository of `cwd` and on branch `agent-tasks/<id>`. Retries use the same
-   * worktree. At the end the worktree and branch are removed if nothing has changed; otherwise they are kept, and `worktree` of the output has their
-   * names. Needs git 2.36. Default `none`.
+   * With `worktree`, the program runs in a git worktree of its own, which starts at HEAD of the repository of `cwd`, on the branch `agent-tasks/<id>`.
+   * Retries use the same worktree. When the task ends without changes, its worktree and branch are removed. Otherwise they are kept, and the field
+   * `worktree` of the output names them. Needs git 2.36. Default `none`.
    */
   readonly isolation?: 'none' | 'worktree'
-  /** Which worktrees are kept: those with `changes`, or all (`always`). Default `changes`. */
+  /** Which worktrees are kept when their task ends: those with `changes`, or all of them (`always`). Default `changes`. */
   readonly keep?: 'changes' | 'always'
-  /** How long after an abort its process group is killed, in ms. Default 5000. */
+  /** How long after an abort the process group of the program is killed, in ms. Default 5000. */
   readonly graceMs?: number
-  /** The first signal that an abort sends to its process group. Default `SIGTERM`. */
+  /** The first signal that an abort sends to the process group of the program. Default `SIGTERM`. */
   readonly killSignal?: NodeJS.Signals
-  /** Times the grace period. Default: the platform's clock. */
+  /** The clock that measures the grace period. Default: the platform's clock. */
   readonly clock?: Clock
 }
 
@@ -84,7 +87,7 @@ export type ProcessSettings = z.output<ReturnType<typeof processOptionsSchema>>
 
 const text = lazily(() => z.string().refine((value) => !value.includes('\0'), 'a string without null characters'))
 
-// Outside Node there are no signal names to check; `processRunner` throws there.
+// Outside Node there are no signal names to check. `processRunner` throws there in any case.
 const isSignal = (value: unknown): boolean =>
   !isNode || Object.hasOwn(nodeBuiltin('node:os').constants.signals, value as string)
 
@@ -123,7 +126,7 @@ const processOptionsSchema = lazily(() =>
 
 /**
  * Validates and copies the options.
- * @throws InvalidInputError that names the field
+ * @throws InvalidInputError with the name of the option
  */
 export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSettings {
   const schema = processOptionsSchema()

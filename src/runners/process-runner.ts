@@ -23,25 +23,27 @@ import { canFollow } from '../engine/program-folder.js'
 import { followProgram, startSurviving } from './surviving-program.js'
 
 /**
- * Creates a runner that starts a program.
+ * Creates a runner that starts a program for each run of a task.
  *
- * The program leads its own process group and has an empty stdin, unless `stdin` says otherwise. Its stdout and stderr are appended to the task's
- * output as they arrive. Exit code 0 completes the task with the output that `parse` reads from stdout. Another exit code, a signal, or output that
- * cannot be read fails it with a `ProcessError`.
+ * In the arguments, `{goal}` is replaced by the goal of the task, `{name}` by the name of its subagent, and `{id}` by its id. No shell is involved.
  *
- * An abort sends `killSignal` to the group and SIGKILL after `graceMs`. The run ends when the program has ended. Remaining processes of the group are
- * killed. The group is also killed when this process exits, but not when a signal ends this process: call `disposeOnSignals`. Windows has no process
- * groups, so only the program itself is ended there.
- * @param options the program to run, and how to parse its output
- * @returns a runner for `AsyncTaskManager.launch`
- * @throws InvalidInputError with the name of the option
+ * The program leads its own process group. Its stdin is empty, unless the option `stdin` is `messages`. Its stdout and stderr are appended to the output
+ * of the task as they arrive. If the exit code is 0, the task completes with the output that `parse` reads from stdout. Otherwise, or if the output
+ * cannot be read, the task fails with a `ProcessError`.
+ *
+ * An abort sends `killSignal` to the group, and SIGKILL after `graceMs`. When the program has ended, the remaining processes of its group are killed,
+ * and the run ends. The group is also killed when this process exits. If a signal ends this process, that works only with `disposeOnSignals`. Windows
+ * has no process groups, so only the program itself is ended there.
+ * @param options the program to run, its arguments, and how to parse its output
+ * @returns a runner, as a subagent of `createAgentTasks` or for `AsyncTaskManager.launch`
+ * @throws InvalidInputError with the name of the option that is unknown or wrong
  * @throws ProcessError `PROCESS_NOT_STARTED` outside Node
  */
 export function processRunner(options: ProcessRunnerOptions): OutputRunner {
   return toRunner(parseProcessOptions(options), substitute)
 }
 
-/** Like `processRunner`, but without placeholders in the arguments. */
+/** Creates a runner like `processRunner`, which does not replace placeholders in the arguments. */
 export function literalRunner(options: ProcessRunnerOptions): OutputRunner {
   return toRunner(parseProcessOptions(options), (argument) => argument)
 }
@@ -94,7 +96,7 @@ type RunProgram = (
   context: RunContext,
 ) => Promise<OutputObject>
 
-/** Runs the program in a worktree if `isolation` says so. */
+/** Runs the program in a git worktree, unless `isolation` is `none`. */
 const isolated =
   (run: RunProgram): RunProgram =>
   (settings, toArgument, input, context) =>
@@ -102,7 +104,7 @@ const isolated =
       ? run(settings, toArgument, input, context)
       : runInWorktree(settings, input, context, (own, noted) => run(own, toArgument, input, noted))
 
-/** Runs the program with a socket for questions if `questions` allows it. */
+/** Runs the program with a socket for questions, unless `questions` is false. */
 function withQuestions(
   settings: ProcessSettings,
   context: RunContext,
@@ -163,7 +165,8 @@ async function runSurvivingProgram(
     throw new ProcessError('PROCESS_NOT_STARTED', message, { command })
   }
   const folder =
-    durability?.folder ?? refuse('a program that survives its host needs a store with files, such as sqliteStore(file)')
+    durability?.folder ??
+    refuse('a program that survives its host needs a store with a folder, such as sqliteStore(file)')
   const args = settings.args.map((argument) => toArgument(argument, input, context.previous?.session?.id))
   const env = environmentOf(settings, input, context)
   const attempt = { command, cwd, env }
@@ -185,8 +188,9 @@ async function runSurvivingProgram(
 }
 
 /**
- * Returns the program's output, or throws why it failed.
- * @param refusal why its shell could not execute the program
+ * Returns the output that the program printed.
+ * @param refusal why the shell could not execute the program
+ * @throws the error that explains why the program failed, or why its output could not be read
  */
 async function readOutput(
   { command, parse, session }: ProcessSettings,
@@ -202,7 +206,9 @@ async function readOutput(
   if (error !== undefined) throw error
   try {
     if (stdout.isLost === true && parse !== 'text') {
-      throw new Error('a part of it could not be written to the store, because the disk is full or a file was removed')
+      throw new Error(
+        'a part of the output could not be written to the store, because the disk is full or a file was removed',
+      )
     }
     const result = session?.result === undefined ? undefined : printedText(session.result, stdout.text)
     if (result !== undefined) return { final_message: result }

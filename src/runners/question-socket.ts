@@ -1,9 +1,9 @@
 /**
- * The socket over which a program asks questions (promise F6): a Unix socket in a private folder that is removed when the run ends.
+ * The socket over which a program asks questions (promise F6). It is a Unix socket in a private folder, which is removed when the run ends.
  *
- * Each connection is one question. The program sends a line of JSON, `{ token, message, schema? }`, and receives a line: the answer, or `{ error: {
- * code, message } }`. Closing the connection withdraws the question. Half-closing does as well, because Node emits `end` for both and no second event
- * when the other half is closed later.
+ * Each connection is one question. The program sends a line of JSON, `{ token, message, schema? }`. It receives one line: the answer, or `{ error: {
+ * code, message } }`. Closing the connection withdraws the question. Half-closing withdraws it, too, because Node emits `end` in both cases, and no
+ * other event when the second half is closed later.
  */
 import type { Server, Socket } from 'node:net'
 import { z } from 'zod'
@@ -14,19 +14,19 @@ import { describeFailure } from '../protocol/outcomes.js'
 import { lazily } from '../protocol/lazily.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
 
-/** The maximum of open questions of a run. */
+/** The maximum number of open questions of a run. */
 export const MAX_CONNECTIONS = 16
 
 /** The maximum length of a question's line, in characters. */
 export const MAX_LINE_CHARS = 65_536
 
-/** The longest path of a Unix socket on Linux and macOS, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
+/** The maximum length of the path of a Unix socket on Linux and macOS, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
 const MAX_PATH_BYTES = 103
 
-/** The variable with the path of the socket. */
+/** The variable that contains the path of the socket. */
 export const SOCKET_VARIABLE = 'AGENT_TASK_SOCKET'
 
-/** The variable with the token that each question must have. */
+/** The variable that contains the token. Every question must have this token. */
 export const TOKEN_VARIABLE = 'AGENT_TASK_SOCKET_TOKEN'
 
 const requestSchema = lazily(() =>
@@ -34,16 +34,16 @@ const requestSchema = lazily(() =>
 )
 
 export interface QuestionSocket {
-  /** The variables that the program needs to find it. */
+  /** The variables with which the program finds the socket. */
   readonly env: Readonly<Record<string, string>>
-  /** Ends all connections, and removes the folder. */
+  /** Ends all connections and removes the folder of the socket. */
   close(): void
 }
 
 /** Opens the socket of a run. Rejects if it cannot be opened. */
 export async function openQuestionSocket(ask: RunContext['ask']): Promise<QuestionSocket> {
   const { mkdtempSync, rmSync } = nodeBuiltin('node:fs')
-  // Only this user can enter the folder (0700).
+  // The folder has mode 0700, so that only this user can enter it.
   const folder = mkdtempSync(nodeBuiltin('node:path').join(nodeBuiltin('node:os').tmpdir(), 'agent-task-'))
   const token = globalThis.crypto.randomUUID()
   const sockets = new Set<Socket>()
@@ -51,7 +51,7 @@ export async function openQuestionSocket(ask: RunContext['ask']): Promise<Questi
     if (sockets.size >= MAX_CONNECTIONS) {
       // The connection may already be closed.
       socket.on('error', () => undefined)
-      socket.end(lineOf(failure('TOO_MANY_QUESTIONS', `At most ${MAX_CONNECTIONS} questions can be open.`)))
+      socket.end(lineOf(failure('TOO_MANY_QUESTIONS', `A run can have at most ${MAX_CONNECTIONS} open questions.`)))
       return
     }
     sockets.add(socket)
@@ -74,7 +74,7 @@ export async function openQuestionSocket(ask: RunContext['ask']): Promise<Questi
   return { env: { [SOCKET_VARIABLE]: path, [TOKEN_VARIABLE]: token }, close }
 }
 
-/** Node truncates a path that is too long without an error. The socket would then be in another folder, which others may enter. */
+/** Node truncates a path that is too long, without an error. The socket would then be in another folder, which other users may enter. */
 function checkLength(path: string): void {
   const { length } = new TextEncoder().encode(path)
   if (length <= MAX_PATH_BYTES) return
@@ -89,7 +89,7 @@ function listen(server: Server, path: string): Promise<void> {
     server.once('error', reject)
     server.listen(path, () => {
       server.off('error', reject)
-      // Later errors concern a single connection.
+      // After the start, errors concern single connections, which handle them.
       server.on('error', () => undefined)
       resolve()
     })
@@ -113,7 +113,7 @@ function serve(socket: Socket, token: string, ask: RunContext['ask']): void {
     text += chunk
     const end = text.indexOf('\n')
     if (end === -1 ? text.length > MAX_LINE_CHARS : end > MAX_LINE_CHARS) {
-      reply(failure('LINE_TOO_LONG', `A question has at most ${MAX_LINE_CHARS} characters.`))
+      reply(failure('LINE_TOO_LONG', `The line of a question can have at most ${MAX_LINE_CHARS} characters.`))
     } else if (end !== -1) {
       isRead = true
       void answerTo(text.slice(0, end), token, (question) => ask(question, { signal: gone.signal })).then(reply)
@@ -132,8 +132,9 @@ async function answerTo(
     const parsed = requestSchema().safeParse(JSON.parse(line))
     if (!parsed.success) return failure('INVALID_INPUT', 'Expected a line of JSON: { token, message, schema? }.')
     const { token: given, message, schema } = parsed.data
-    if (given !== token) return failure('UNAUTHORIZED', `The token is not that of ${TOKEN_VARIABLE}.`)
-    // `ask` validates them.
+    if (given !== token)
+      return failure('UNAUTHORIZED', `The token of the question is wrong: it must be the value of ${TOKEN_VARIABLE}.`)
+    // `ask` validates the message and the schema.
     return await ask((schema === undefined ? { message } : { message, schema }) as TaskQuestionInput)
   } catch (error) {
     const code = error instanceof AgentTasksError ? error.code : 'INVALID_INPUT'

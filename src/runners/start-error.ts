@@ -12,19 +12,19 @@ export interface StartAttempt {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Creates an error that says how to fix the problem. */
+/** Creates an error that says why the program did not start, and how to fix it. */
 export function startError(cause: unknown, attempt: StartAttempt): ProcessError {
   const { command } = attempt
   const message = `Command ${preview(command)} did not start: ${describeRefusal(cause, attempt)}`
   return new ProcessError('PROCESS_NOT_STARTED', message, { command }, { cause })
 }
 
-/** The name of the shells that start programs of stored tasks. Their own messages begin with it. */
+/** The name of the shells that start programs of stored tasks. The messages of the shell itself begin with this name. */
 export const SHELL_NAME = 'agent-tasks'
 
 /**
  * Starts a shell that will execute a program.
- * @throws ProcessError if the system refuses at once; other refusals are emitted as `error`
+ * @throws ProcessError when the start fails immediately; other failures are emitted as `error`
  */
 export function spawnShell(args: readonly string[], attempt: StartAttempt, options: SpawnOptions): ChildProcess {
   try {
@@ -34,7 +34,7 @@ export function spawnShell(args: readonly string[], attempt: StartAttempt, optio
   }
 }
 
-/** The single line that a shell prints if it cannot execute its program. */
+/** The line that a shell prints if it cannot execute its program. There is no other output then. */
 const SHELL_REFUSAL = new RegExp(`^${SHELL_NAME}: [^\\n]*\\n$`)
 
 /** The exit codes of a shell whose `exec` fails (POSIX, Shell Command Language, exec). */
@@ -43,7 +43,7 @@ const REFUSALS: ReadonlyMap<number | null, string> = new Map([
   [127, 'ENOENT'],
 ])
 
-/** Returns why the shell could not execute the program, or undefined if it could. */
+/** Returns the error if the shell could not execute the program; undefined if it could. */
 export function shellStartError(
   { exitCode, stop }: ProgramEnd,
   { stdout, stderr }: Pick<CapturedOutput, 'stdout' | 'stderr'>,

@@ -1,10 +1,10 @@
 /**
  * Supervises a started program until it has exited and its output is closed, so that no output is lost.
  *
- * - A stop signals the whole process group, and kills it after the grace period.
- * - If the program exits by itself while processes of its group hold its output open, they have `DRAIN_MS` to close it. Then the group is killed.
- * - The output of a process that has left the group is read for another `DRAIN_MS`, then closed.
- * - Remaining processes of the group are killed at the end.
+ * - A stop sends a signal to the whole process group. After the grace period, the group is killed.
+ * - If the program exits by itself, other processes of its group may hold its output open for `DRAIN_MS`. Then the group is killed.
+ * - Processes that have left the group may hold the output open for another `DRAIN_MS`. Then the output is closed.
+ * - At the end, all remaining processes of the group are killed.
  */
 import type { ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
@@ -12,7 +12,7 @@ import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '..
 import { defined } from '../defined.js'
 import { leadGroup } from '../engine/process-group.js'
 
-/** How long a program's output may stay open after it has exited by itself, in ms. */
+/** How long other processes may hold the output open after the program has exited, in ms. */
 export const DRAIN_MS = 1000
 
 /** A program with piped outputs, and perhaps a piped stdin. */
@@ -31,27 +31,27 @@ export interface SupervisionOptions {
 }
 
 export interface ProgramEnd {
-  /** Null if a signal ended it. */
+  /** The exit code; null if a signal ended the program. */
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
-  /** The first reason why it was stopped. */
+  /** The first stop, if the program was stopped. */
   readonly stop?: ProgramStop
-  /** How many processes were left in its group, and killed, after it exited by itself. Absent if there were none. */
+  /** How many processes of the group still ran after the program had exited by itself. They were killed. Absent if there were none. */
   readonly leftProcesses?: number
 }
 
 export interface ProgramStop {
   readonly by: 'abort' | 'reader'
-  /** The abort's reason, or the exception of the output's reader. */
+  /** The reason of the abort, or the exception that `onStdout` or `onStderr` threw. */
   readonly reason: unknown
   /** The first signal of the stop. */
   readonly killSignal: NodeJS.Signals
   readonly graceMs: number
-  /** Whether the grace period passed and the group was killed. */
+  /** Whether the group was killed, because the grace period had passed. */
   readonly wasKilled: boolean
 }
 
-/** Resolves when a program that was just started has ended. A reader that throws stops the program. Never rejects. */
+/** Resolves when the program has ended. If `onStdout` or `onStderr` throws, the program is stopped. Never rejects. */
 export function superviseProgram(child: StartedProgram, options: SupervisionOptions): Promise<ProgramEnd> {
   const { signal, killSignal, graceMs, clock } = options
   const group = leadGroup(child)
@@ -77,7 +77,7 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
     countLeft()
     if (stop !== undefined) stop = { ...stop, wasKilled: true }
     group.signal('SIGKILL')
-    // Not at once, because the pipes are read first.
+    // The output is closed later, because the pipes may still contain data.
     if (hasExited) after(DRAIN_MS, closeOutput)
   }
   const requestStop = (by: ProgramStop['by'], reason: unknown): void => {
@@ -99,7 +99,7 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
   signal.addEventListener('abort', onAbort, { once: true })
   child.stdout.on('data', reading(options.onStdout))
   child.stderr.on('data', reading(options.onStderr))
-  // These errors need no handling: a broken pipe is followed by `close`, and a program that cannot be signalled is waited for.
+  // These errors need no handling. After a broken pipe, `close` is emitted, too. If the program cannot be signalled, this waits for its end.
   for (const emitter of [child, child.stdout, child.stderr]) emitter.on('error', () => undefined)
   child.once('exit', () => {
     hasExited = true

@@ -1,6 +1,6 @@
 /**
- * A program that survives its host. It is identified by its folder (`surviving-script.ts` lists the files), so that the host that started it and the
- * next one follow it in the same way.
+ * A program that survives its host. A folder identifies the program (`surviving-script.ts` lists the files in it). So the next host follows the program
+ * in the same way as the host that started it.
  */
 import type { FSWatcher } from 'node:fs'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
@@ -14,7 +14,7 @@ import { spawnGated, type GatedShell } from './gated-start.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
 import { SURVIVING_SCRIPT } from './surviving-script.js'
 
-/** How often the files are checked if there are no change notifications, in ms. */
+/** How often the files are checked when the system reports no changes, in ms. */
 const LOOK_MS = 500
 
 /** The unit of the shell's file size limit, in bytes. */
@@ -23,13 +23,13 @@ const BLOCK = 512
 /** How much of a file is read at once, in bytes. */
 const CHUNK = 65_536
 
-/** The maximum that is read of a `.size` file, in bytes. */
+/** How much of a `.size` file is read, in bytes. */
 const SIZES_BYTES = 64
 
 /**
- * Starts a program in its folder, which must exist and be empty. `keptBytes` of its output are kept at each end.
- * @returns the shell that runs it, which waits until it is released
- * @throws ProcessError if the system refuses at once
+ * Starts a program in its folder, which must exist and be empty. The first and the last `keptBytes` bytes of its output are kept.
+ * @returns the shell that runs the program; the shell waits until it is released
+ * @throws ProcessError when the start fails immediately
  */
 export function startSurviving(
   folder: string,
@@ -52,17 +52,17 @@ export function startSurviving(
 const blocksOf = (keptBytes: number): number => Math.max(1, Math.ceil(keptBytes / BLOCK))
 
 export interface FollowOptions extends SupervisionOptions {
-  /** The started program; undefined if it ended at once. */
+  /** The identity of the started program; undefined if the program ended at once. */
   readonly program: StartedProgram | undefined
-  /** How much of its output is read at each end, in bytes. A limit is needed because the program can write to its files. */
+  /** How much is read of the beginning and of the end of an output, in bytes. The files may be larger, because the program can write to them. */
   readonly maxOutputBytes: number
-  /** Called between the beginning and the end of an output if bytes in between were left out. */
+  /** Called after the beginning of an output was read, if the bytes between the beginning and the end were left out. */
   readonly onGap: (output: 'stdout' | 'stderr', bytes: number) => void
-  /** Called if the files lack a part of the program's stdout. */
+  /** Called if a part of stdout is missing in the files. */
   readonly onLost: () => void
 }
 
-/** Follows a program. Resolves when it has ended and its output is complete. Never rejects. */
+/** Follows a program. Resolves when the program has ended and its output is complete. Never rejects. */
 export function followProgram(folder: string, options: FollowOptions): Promise<ProgramEnd> {
   return new Promise((resolve) => {
     const follower = new Follower(folder, options, resolve)
@@ -72,7 +72,7 @@ export function followProgram(folder: string, options: FollowOptions): Promise<P
 
 interface FollowedOutput {
   readonly name: 'stdout' | 'stderr'
-  /** How many bytes of the beginning have been read. */
+  /** How many bytes at the beginning of the output have been read. */
   offset: number
   readonly onChunk: (chunk: Uint8Array) => void
 }
@@ -107,13 +107,13 @@ class Follower {
   /** Checks the files now, and again later. */
   look(): void {
     if (this.#hasEnded) return
-    // Checked before the exit code, because a script writes the exit code before it ends.
+    // This is checked before the exit code is read: the script writes the exit code before it ends, so no exit code is missed.
     const isGone = this.#isGone()
     this.#readOutputs()
     const exit = readExit(this.#folder)
     const { clock } = this.#options
     if (exit !== undefined) this.#exitedAt ??= clock.now()
-    // The output is complete, or the processes that hold it open have had enough time.
+    // The output is complete, or other processes have held it open for `DRAIN_MS`.
     const isOver =
       exit !== undefined && (exists(`${this.#folder}/done`) || clock.now() - (this.#exitedAt ?? 0) >= DRAIN_MS)
     if (isOver || isGone) this.#end(toExitCode(exit))
@@ -126,7 +126,7 @@ class Follower {
     this.#timer = setLongTimeout(clock, () => this.look(), LOOK_MS)
   }
 
-  /** Whether the script has ended or its files are gone. No further information will follow. */
+  /** Whether the script has ended, or its files were removed. In both cases the files do not change any more. */
   #isGone(): boolean {
     const { program } = this.#options
     return program === undefined || !leads(program) || !exists(this.#folder)
@@ -156,7 +156,7 @@ class Follower {
     const { killSignal, graceMs, clock } = this.#options
     this.#stop = { by, reason, killSignal, graceMs, wasKilled: false }
     this.#signal(killSignal)
-    // A program that is being stopped must not survive.
+    // If this process exits now, it kills the program: a program that is being stopped must not survive.
     this.#forget = killAtExit(() => this.#signal('SIGKILL'))
     this.#killTimer = setLongTimeout(clock, () => this.#kill(), graceMs)
   }
@@ -175,7 +175,7 @@ class Follower {
     clearLongTimeout(clock, this.#timer)
     clearLongTimeout(clock, this.#killTimer)
     signal.removeEventListener('abort', this.#onAbort)
-    // Remaining processes of the group, such as one that holds the output open.
+    // Some processes of the group may still run, for example to hold the output open. They are killed.
     if (program !== undefined) reapProgram(program)
     this.#forget?.()
     this.#readOutputs()
@@ -184,9 +184,9 @@ class Follower {
     this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...defined({ stop: this.#stop }) })
   }
 
-  /** Reads the end of an output after its beginning. Returns whether the output is complete. */
+  /** Reads the last part of an output, from the tail file. Returns whether the output is complete. */
   #readEnd({ name, offset: read, onChunk }: FollowedOutput): boolean {
-    // The reader has stopped the program.
+    // The program was stopped because a reader threw, so the rest is not read.
     if (this.#stop?.by === 'reader') return true
     const { maxOutputBytes, onGap } = this.#options
     const file = `${this.#folder}/${name}`
@@ -209,16 +209,16 @@ class Follower {
   }
 }
 
-/** Reads the `.size` file of an output: how many bytes are kept at each end, and how many there were. */
+/** Reads the `.size` file of an output: the number of bytes that are kept at each end, and the total number of bytes. */
 function readSizes(file: string): { readonly kept?: number; readonly size?: number } {
   const [, kept, size] = /^(\d{1,15})\n(?:\s*(\d{1,15})\n)?$/.exec(readRegular(file, SIZES_BYTES) ?? '') ?? []
   return { ...(kept !== undefined && { kept: Number(kept) }), ...(size !== undefined && { size: Number(size) }) }
 }
 
-/** Undefined for a program without a valid exit code. */
+/** The exit code; undefined if the file contains no valid one. */
 const toExitCode = (text = ''): number | undefined => (/^\d+\n$/.test(text) ? Number(text) : undefined)
 
-/** A shell reports a signal as 128 plus its number. */
+/** A shell reports a signal as the exit code 128 plus the number of the signal. */
 function describeExit(exit: number | undefined, wasKilled: boolean): Pick<ProgramEnd, 'exitCode' | 'signal'> {
   if (exit === undefined) return { exitCode: null, signal: 'SIGKILL' }
   if (exit <= 128) return { exitCode: exit, signal: null }
@@ -232,7 +232,7 @@ function describeExit(exit: number | undefined, wasKilled: boolean): Pick<Progra
 function watchFolder(folder: string, onChange: () => void): FSWatcher | undefined {
   try {
     const watcher = nodeBuiltin('node:fs').watch(folder, onChange)
-    // Without a watcher the files are polled.
+    // Without the watcher, a timer checks the files (`LOOK_MS`).
     watcher.on('error', () => watcher.close())
     return watcher
   } catch {

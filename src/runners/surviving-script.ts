@@ -1,18 +1,18 @@
 /**
- * The shell script that runs a program which survives its host. It leads the program's process group and outlives the host with it. The files in its
- * folder record what has happened, for the next host. No text is ever parsed as shell code: the program's arguments are `"$@"`.
+ * The shell script that runs a program which survives its host. The script leads the process group of the program, and outlives the host, too. The files
+ * in its folder record what has happened, for the next host. No text is parsed as shell code: the arguments of the program are `"$@"`.
  *
- * Arguments: the folder, how much output to keep at the beginning (in units of 512 bytes) and at the end (in bytes), then the program and its
- * arguments.
+ * Arguments of the script: the folder, how much output to keep at the beginning (in units of 512 bytes) and at the end (in bytes), then the program and
+ * its arguments.
  *
  * | file | content |
  * |---|---|
  * | `stdout`, `stderr` | the first bytes of the output |
- * | `stdout.tail`, `stderr.tail` | the last bytes of the output, written when it is complete |
- * | `stdout.size`, `stderr.size` | how many bytes are kept at each end, and on a second line, once the output is complete, how many there were |
+ * | `stdout.tail`, `stderr.tail` | the last bytes of the output, written when the output is complete |
+ * | `stdout.size`, `stderr.size` | line 1: the number of bytes that are kept at each end; line 2: the total number of bytes, once the output is complete |
  * | `exit` | the exit code of the program; above 128, it was ended by signal (code - 128) |
  * | `uptime` | the system uptime when the program ended, in seconds; Linux only |
- * | `done` | the output is complete |
+ * | `done` | exists when the output is complete |
  */
 import { GATE } from './gated-start.js'
 

@@ -1,8 +1,8 @@
 /**
- * Ends the programs of this process when it dies in any way. A small shell knows their process groups and kills them when its input closes. There is
- * one watchdog for all programs, and it ends with the last of them.
+ * Kills the programs of this process when this process dies, even by SIGKILL. The watchdog is a small shell that knows the process groups of the
+ * programs, and kills them when its input closes. There is one watchdog for all programs. It ends with the last of them.
  *
- * A program is started through a gate: it runs only once the watchdog knows its group, so it can never be orphaned.
+ * A program starts behind a gate, and runs only when the watchdog knows its process group. So it never runs without the watchdog.
  */
 import type { ChildProcess } from 'node:child_process'
 import { nodeBuiltin } from '../node-builtins.js'
@@ -22,21 +22,24 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 let watchdog: { readonly child: ChildProcess; readonly groups: Set<number> } | undefined
 
-/** Kills the group when this process dies, until `unwatchGroup`. Once it has returned, the watchdog will read the line even if this process dies. */
+/**
+ * From now on, the watchdog kills the group when this process dies, until `unwatchGroup` is called. The line is in the pipe when this function returns,
+ * so the watchdog reads it even if this process dies at once.
+ */
 export function watchGroup(group: number): void {
   watchdog ??= start()
   watchdog.groups.add(group)
   watchdog.child.stdin?.write(`add ${group}\n`)
 }
 
-/** Removes a group that has ended. */
+/** Stops watching a group that has ended. */
 export function unwatchGroup(group: number): void {
   if (watchdog?.groups.delete(group) !== true) return
   if (watchdog.groups.size > 0) {
     watchdog.child.stdin?.write(`remove ${group}\n`)
     return
   }
-  // Killed before its input closes: its groups have ended, and other groups may have their numbers by now.
+  // The watchdog is killed before its input closes, or it would kill its groups: they have ended, and other groups may have their numbers by now.
   watchdog.child.kill('SIGKILL')
   watchdog = undefined
 }

@@ -1,9 +1,9 @@
 /**
  * Keeps the recent events of each task, so that an interrupted event stream can resume.
  *
- * It is bounded. A running task keeps every start and end of a command, and its last 1,000 reports (at most 1 MiB) in between. An ended task
- * keeps its events for at most five minutes, but not longer than the task itself. All ended tasks together keep 50,000 events and 32 MiB of
- * reports. Results are not counted, because events share them with their task.
+ * The log is bounded. For a running task it keeps the start and the end of each command, and the last 1,000 progress reports (at most 1 MiB). It keeps
+ * the events of an ended task for at most five minutes, but not longer than the task itself. For all ended tasks together it keeps at most 50,000
+ * events, and 32 MiB of reports. The results of commands do not count, because the events share them with the task.
  */
 import type { Clock } from '../clock.js'
 import { isReport, KeptReports } from '../command-tasks/kept-reports.js'
@@ -13,42 +13,42 @@ import { eventWithInlineResults } from './inline-results.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 
 export interface TaskEvent {
-  /** Its position among the events of its task, from 1. */
+  /** The position of the event among the events of its task, from 1. */
   readonly seq: number
   readonly message: TaskProgressMessage | TaskCompleteMessage
   readonly isComplete: boolean
-  /** The message as JSON, which is serialized on first use. */
+  /** The message as JSON. It is serialized when it is first read. */
   readonly frame: Buffer
-  /** Frees the JSON after all subscribers received it. The log keeps the message, which shares its results with the task. */
+  /** Frees the JSON. Call it when all subscribers have received the event. The log keeps the message, which shares its results with the task. */
   releaseFrame(): void
 }
 
 export interface EventLog {
   append(message: TaskProgressMessage | TaskCompleteMessage): TaskEvent
-  /** The id of an event for clients, which identifies its place and the process that published it. */
+  /** The id of an event for clients. It contains the position of the event, and names the process that published it. */
   idOf(seq: number): string
-  /** The place of an event id; undefined for an event of another process. */
+  /** The position of the event with this id; undefined if another process has published the event. */
   seqOf(taskId: string, id: string): number | undefined
   /** The position of the last event; 0 if there is none. */
   lastSeq(taskId: string): number
-  /** The events after `seq`; undefined if some of them are no longer known. */
+  /** The events after the position `seq`; undefined if some of them are no longer kept. */
   after(taskId: string, seq: number): readonly TaskEvent[] | undefined
   dispose(): void
 }
 
 export interface EventLogOptions {
   readonly clock: Clock
-  /** Whether clients can still see a task. Otherwise its events cannot be requested. */
+  /** Whether clients can still see a task. The events of other tasks are removed. */
   readonly isKnown: (taskId: string) => boolean
-  /** Whether an earlier process may have published events of a task. Default: no. */
+  /** Whether an earlier process may have published events of a task. Default: no task has such events. */
   readonly isContinued?: (taskId: string) => boolean
-  /** Distinguishes the event ids of this process from those of other processes with the same tasks. */
+  /** A prefix for the event ids of this process, which distinguishes them from those of an earlier process with the same tasks. */
   readonly life?: string
   /** The maximum time that events of an ended task are kept, in ms. Default 300000. */
   readonly retentionMs?: number
 }
 
-/** The limits for all ended tasks: events, and the texts of their reports, in UTF-16 units. */
+/** The limits for all ended tasks together: the number of events, and the texts of their reports, in UTF-16 units. */
 const MAX_ENDED_EVENTS = 50_000
 const MAX_ENDED_TEXT = 32 * 1024 * 1024
 
@@ -56,7 +56,7 @@ interface TaskLog {
   readonly taskId: string
   readonly events: LoggedEvent[]
   last: number
-  /** Undefined before the first report and after the end. */
+  /** The reports in `events`. Undefined before the first report and after the end of the task. */
   reports: KeptReports<LoggedEvent> | undefined
 }
 
@@ -97,7 +97,7 @@ export function createEventLog(options: EventLogOptions): EventLog {
     },
     idOf: (seq) => `${prefix}${seq}`,
     seqOf: (taskId, id) => {
-      // The place before the first event is the same in every process.
+      // Position 0, before the first event, is the same in every process.
       if (id === '0') return isContinued(taskId) ? undefined : 0
       const place = id.startsWith(prefix) ? id.slice(prefix.length) : ''
       return /^\d{1,15}$/.test(place) ? Number(place) : undefined
@@ -115,7 +115,7 @@ export function createEventLog(options: EventLogOptions): EventLog {
   }
 }
 
-/** A class, because an object literal with a getter takes several times as much memory, and many events are kept. */
+/** This is a class because many events are kept, and an object literal with a getter takes several times as much memory. */
 export class LoggedEvent implements TaskEvent {
   #frame: Buffer | undefined
 

@@ -2,24 +2,23 @@
 import type { Task } from '../protocol/command-tasks.js'
 import type { EventLog, TaskEvent } from './event-log.js'
 
-/** The event id for the end of a task whose numbered events were removed. */
+/** The event id for the end of a task whose other events were removed. */
 export const END_ID = 'end'
 
-/** A task and its missed events. */
 export interface FollowedTask {
   readonly task: Task
-  /** The place of its last event; 0 without events. */
+  /** The position of the task's last event; 0 if there are no events. */
   readonly seq: number
-  /** The missed events; undefined when they are unknown, in which case the client first receives the task. */
+  /** The events that the client has missed. Undefined if they are unknown; then the client first receives the whole task. */
   readonly missed: readonly TaskEvent[] | undefined
   /** The id of an event for clients. */
   idOf(seq: number): string
 }
 
 /**
- * Reads which events a client has missed.
+ * Returns the events that a client has missed.
  * @param lastEventId the `Last-Event-ID` header
- * @returns undefined when they are unknown; the stream then begins with a snapshot
+ * @returns undefined if the missed events are unknown; the stream then begins with a snapshot of the task
  */
 export function eventsToResume(
   log: EventLog,
@@ -29,7 +28,7 @@ export function eventsToResume(
   if (lastEventId === END_ID && task.completedAt !== undefined) return []
   const seq = lastEventId === undefined ? undefined : log.seqOf(task.id, lastEventId)
   if (seq === undefined) return undefined
-  // An ended task had events. If the log has none, they were removed.
+  // Every ended task had events. If the log has none, they were removed.
   if (task.completedAt !== undefined && log.lastSeq(task.id) === 0) return undefined
   return log.after(task.id, seq)
 }

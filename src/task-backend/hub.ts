@@ -1,25 +1,26 @@
 /**
- * Routes task events to subscribers (promise S7). A subscriber gets each event once and in order, even if several of its subscriptions match. Each
- * event is serialized once for all subscribers. A subscription to a task ends with the task, one to an instance with its subscriber.
+ * Routes the events of tasks to subscribers (promise S7). A subscriber gets each event once and in order, even if several of its subscriptions match.
+ * Each event is serialized once for all subscribers. A subscription to a task ends when the task ends. A subscription to an instance ends when the
+ * subscriber leaves.
  */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { InstancePauseMessage, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import type { EventLog, TaskEvent } from './event-log.js'
 
-/** Called with each event. Must not throw. */
+/** A subscriber's function, which is called with each event. It must not throw. */
 export type Deliver = (event: TaskEvent) => void
 
 export interface Subscriptions {
-  /** Whether the limit allows another subscription. */
+  /** Whether the subscriber may have another subscription. */
   readonly hasRoom: boolean
   /**
-   * Returns false when the limit is reached. Subscribing again to the same task is a no-op.
-   * @param after the place of the last event that the subscriber has, as in `FollowedTask`
+   * Subscribes to a task. Returns false when the limit of subscriptions is reached. Subscribing again to the same task has no effect.
+   * @param after the position of the last event that the subscriber has (see `FollowedTask`)
    * @param instanceId the instance of the task, if it is known
    */
   addTask(taskId: string, after: number, instanceId?: string): boolean
   addInstance(instanceId: string): boolean
-  /** Returns whether the subscriber has received the last event of an ended task, and marks it as received. */
+  /** Returns whether the subscriber already has the last event of an ended task, and notes that it has the event from now on. */
   hasSeen(taskId: string, seq: number): boolean
   removeTask(taskId: string): void
   removeInstance(instanceId: string): void
@@ -31,9 +32,10 @@ type OnPause = (message: InstancePauseMessage) => void
 
 export interface Hub {
   /**
+   * Adds a subscriber, without subscriptions.
    * @param maxSubscriptions the maximum number of subscriptions of this subscriber
+   * @param onMissed called when the subscriber may have missed events that cannot be read again; it has to start over
    * @param onPause called when an instance that it subscribes to is paused or resumed
-   * @param onMissed called when events may have been missed and cannot be read again; the subscriber has to start over
    */
   join(deliver: Deliver, maxSubscriptions: number, onMissed?: () => void, onPause?: OnPause): Subscriptions
   /** The number of tasks and instances that have subscribers. */
@@ -51,11 +53,11 @@ interface Subscriber {
 type Index = Map<string, Set<Subscriber>>
 
 export interface EventSource {
-  /** Calls `publish` with each event in order, and `onPause` when an instance is paused or resumed. Returns a function that stops it. */
+  /** Calls `publish` with each event in order, and `onPause` when an instance is paused or resumed. Returns a function that stops these calls. */
   listen(publish: Deliver, onPause: OnPause): () => void
 }
 
-/** The events of this process' tasks, which the log also keeps. */
+/** The events of the tasks in this process. Each event is also appended to the log. */
 export const eventsOf = (tasks: TaskManager, log: EventLog): EventSource => ({
   listen: (publish, onPause) => {
     const append = (message: TaskProgressMessage | TaskCompleteMessage): void => publish(log.append(message))
@@ -110,7 +112,7 @@ export function createHub(source: EventSource): Hub {
           return hasRoom()
         },
         addTask: (taskId) => addTo(byTask, subscriber.tasks, taskId),
-        // In one process, an end cannot arrive in two ways.
+        // In a cluster, the end of a task can arrive in two ways. In one process it cannot.
         hasSeen: () => false,
         addInstance: (instanceId) => addTo(byInstance, subscriber.instances, instanceId),
         removeTask: (taskId) => removeFrom(byTask, subscriber.tasks, taskId),

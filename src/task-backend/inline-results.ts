@@ -1,6 +1,6 @@
 /**
- * The results of commands in messages: small ones are included, larger ones become a reference, so that every event and every snapshot
- * reaches every reader.
+ * The results of commands in messages. Small results are included. Larger results are replaced by a reference, so that no message becomes too large for
+ * a reader.
  */
 import { resultBytes } from '../command-tasks/task-bytes.js'
 import type { ResultReference, Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
@@ -12,13 +12,13 @@ export const MAX_INLINE_BYTES = 1024 * 1024
 
 type WithResult = { readonly result?: unknown; readonly resultRef?: ResultReference | undefined }
 
-/** The task with the results that fit, in order. */
+/** Returns the task with the results that fit. The first results come first. */
 export function withInlineResults(task: Task): Task {
   const commands = boundAll(task.commands, task.id)
   return commands === task.commands ? task : { ...task, commands }
 }
 
-/** The event with the results that fit. */
+/** Returns the event with the results that fit. */
 export function eventWithInlineResults(
   message: TaskProgressMessage | TaskCompleteMessage,
 ): TaskProgressMessage | TaskCompleteMessage {

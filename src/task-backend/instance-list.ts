@@ -18,27 +18,28 @@ export interface InstanceListOptions {
 
 /** How long an instance may take to list its tools, in ms. */
 const LIST_MS = 2000
-/** The maximum size of all tools in one answer, in bytes of JSON. The tools of further instances are left out. */
+/** The maximum size of all tools in one answer, in bytes of JSON. When it is reached, the remaining instances are listed without tools. */
 const MAX_TOOLS_BYTES = 16 * 1024 * 1024
 
 export interface InstanceList {
   read(): Promise<InstanceSummary[]>
   /**
-   * Pauses or resumes an instance; resolves when that is stored. Absent where instances cannot be paused.
-   * @throws InstanceError for an unknown instance; StoreError
+   * Pauses or resumes an instance, and resolves when the change is stored. Undefined if instances cannot be paused.
+   * @throws InstanceError for an unknown instance
+   * @throws StoreError when the change cannot be stored
    */
   readonly setPaused?: (instanceId: string, isPaused: boolean) => Promise<void>
 }
 
 export function createInstanceList({ clock, instances, tasks }: InstanceListOptions): InstanceList {
-  /** The pending requests. Each instance has one at a time, however many clients ask. */
+  /** The pending requests for lists of tools. An instance has at most one, even if several clients ask. */
   const asked = new Map<Instance, Promise<readonly ToolDescription[] | undefined>>()
 
   const ask = (instance: Instance): Promise<readonly ToolDescription[] | undefined> => {
     const known = asked.get(instance)
     if (known !== undefined) return known
     const answer = (async () => instance.listTools())().then(
-      // A schema may be nested too deeply to serialize.
+      // Serializing fails if a schema is nested too deeply.
       (tools) => toPlainData(tools) as readonly ToolDescription[],
       () => undefined,
     )
@@ -47,7 +48,7 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
     return answer
   }
 
-  /** Undefined when the instance does not answer in time. The other instances are listed nevertheless. */
+  /** Lists the tools of an instance; undefined if the instance does not answer in time. The list of instances does not fail because of it. */
   const toolsOf = (instance: Instance): Promise<readonly ToolDescription[] | undefined> =>
     withTimeLimit(ask(instance), { clock, ms: LIST_MS, late: () => undefined })
 

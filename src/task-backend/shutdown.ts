@@ -1,11 +1,11 @@
-/** Drains a server before it closes. */
+/** Ends the tasks of a server before the server closes. */
 import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 
 /**
- * Cancels queued tasks at once (unless a store keeps them) and running ones after `drainMs`. Resolves when no task runs and the `complete` of each was
- * emitted.
- * @param drainMs how long running tasks may take, in ms; Infinity without a limit
+ * Cancels queued tasks at once, unless a store keeps them. Cancels running tasks after `drainMs`. Resolves when no task runs, and the `complete` event
+ * of each task was emitted.
+ * @param drainMs how long running tasks may take, in ms; Infinity for no limit
  */
 export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: number): Promise<void> {
   if (!tasks.holdQueue()) cancelAll(tasks, 'queued')

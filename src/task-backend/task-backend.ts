@@ -1,4 +1,4 @@
-/** What runs a server's tasks: this process alone, or the cluster that it belongs to. */
+/** Where the tasks of a server run: in this process, or in the cluster that the server belongs to. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -25,7 +25,7 @@ export interface BackendParts {
   readonly isDraining: () => boolean
 }
 
-/** How to register a worker. */
+/** What is needed to register a worker. */
 export interface WorkerRegistration {
   readonly websocketUrl: string
   readonly isBrowser: boolean
@@ -35,23 +35,28 @@ export interface TaskBackend {
   readonly service: TaskService
   readonly hub: Hub
   readonly instances: InstanceList
-  /** @throws InstanceError for an id that is in use; AgentTasksError `TOO_MANY_REGISTRATIONS`; StoreError */
+  /**
+   * Registers a worker.
+   * @throws InstanceError for an id that is in use
+   * @throws AgentTasksError `TOO_MANY_REGISTRATIONS`
+   * @throws StoreError when the registration cannot be stored
+   */
   register(request: RegisterRequest, worker: WorkerRegistration): Eventually<RegisterResponse>
   /** Default: every worker is registered in this process. */
   readonly sharedWorkers?: SharedWorkers | undefined
-  /** The address that clients and workers receive. Default: that of this server. */
+  /** The address that clients and workers receive. Default: the address of this server. */
   readonly publicUrl?: string | undefined
-  /** Allows the workers of an earlier process to reconnect. Called before the server listens. */
+  /** Allows the workers of an earlier process to connect again. Called before the server listens. */
   restore(): void
-  /** Resolves when no task runs here. Tasks that still run after `drainMs` are cancelled. */
+  /** Resolves when no task runs in this process. Tasks that still run after `drainMs` are cancelled. */
   drain(drainMs: number): Promise<void>
-  /** Called last when the server closes. */
+  /** Closes the backend. Called last when the server closes. */
   close(): Promise<void>
 }
 
-/** Several servers behind one address (`agent-tasks/bullmq`). */
+/** A cluster: several servers behind one address (`agent-tasks/bullmq`). */
 export interface TaskCluster {
-  /** @internal Makes the server a node. Its tasks are then those of the cluster. */
+  /** @internal Makes the server a node of the cluster. Its tasks are then the tasks of the cluster. */
   join(parts: BackendParts): Promise<TaskBackend>
 }
 

@@ -1,4 +1,4 @@
-/** Task operations that REST and the client socket share, with the same errors and lists. */
+/** The operations on tasks that the REST interface and the client socket share. Both return the same errors and lists. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { NOT_STORED } from '../command-tasks/submission.js'
@@ -20,10 +20,10 @@ export interface TaskQuery {
 export type Submitted =
   { readonly taskId: string; readonly queuePosition: number } | { readonly error: string; readonly code: RefusalCode }
 
-/** The answer to a submission, and while the task is being stored, a promise of its acceptance. */
+/** The answer to a submission. While the task is being stored, `accepted` is a promise that says whether it was accepted. */
 export type PendingSubmission = Submitted & { readonly accepted?: Promise<boolean> | undefined }
 
-/** Resolves to the answer when the task is stored or refused. */
+/** Resolves to the answer when the task was stored or refused. */
 export function whenAccepted({ accepted, ...submitted }: PendingSubmission): Eventually<Submitted> {
   return accepted === undefined ? submitted : accepted.then((isAccepted) => (isAccepted ? submitted : NOT_STORED))
 }
@@ -36,21 +36,26 @@ export type Listed =
   | { readonly tasks: TaskSummary[]; readonly nextCursor?: string }
   | { readonly error: string; readonly code: 'INVALID_CURSOR' }
 
-/** The text that the socket also sends for an unknown task. */
+/** The error for an unknown task. REST and the client socket send the same text. */
 export const TASK_NOT_FOUND = 'Task not found'
 
 /** The task service of one process or of a cluster. */
 export interface TaskService {
   submit(message: TaskSubmitMessage, idempotencyKey?: string): Eventually<PendingSubmission>
-  /** Newest first. A page continues after the last task of the previous page, even if tasks were submitted or removed since. */
+  /**
+   * Lists tasks, the newest first. The next page continues after the last task of the previous page, even if tasks were submitted or removed meanwhile.
+   */
   list(query: TaskQuery): Eventually<Listed>
   get(taskId: string): Eventually<Task | undefined>
   cancel(taskId: string): Eventually<Cancelled>
-  /** @param lastEventId the last event that a returning client has received */
+  /**
+   * Returns a task, and the events that a client has missed.
+   * @param lastEventId the id of the last event that the client has received
+   */
   follow(taskId: string, lastEventId?: string): Eventually<FollowedTask | undefined>
 }
 
-/** The task service of one process. It answers synchronously, except for cancellations, which are stored first. */
+/** The task service of one process. Its methods return values, not promises, except for `cancel`, which first stores the cancellation. */
 export type LocalTaskService = Pick<TaskService, 'cancel'> & {
   [K in Exclude<keyof TaskService, 'cancel'>]: (
     ...args: Parameters<TaskService[K]>
@@ -64,7 +69,7 @@ export interface TaskServiceOptions {
   readonly isDraining: () => boolean
 }
 
-/** Why a server accepts no tasks; undefined when it does. */
+/** Returns why a server accepts no tasks; undefined if it accepts tasks. */
 export function refusalOf({
   isEnabled,
   isDraining,
@@ -132,8 +137,8 @@ const CANCEL_NOT_STORED: Cancelled = {
 const SEAL_BYTES = 9
 
 /**
- * Opaque cursors. A cursor is a place in the order of submission, so it stays valid when a task is removed. It is
- * signed with a key of this process or of the cluster, because the next process counts places from the start.
+ * Makes and reads the cursors of lists. A cursor contains a position in the order of submission, so it stays valid when a task is removed. It is signed
+ * with a key of this process or of the cluster, because the next process counts the positions from the start.
  */
 export function createCursors(key: Buffer = randomBytes(32)) {
   const seal = (place: Buffer): Buffer => createHmac('sha256', key).update(place).digest().subarray(0, SEAL_BYTES)
@@ -143,7 +148,7 @@ export function createCursors(key: Buffer = randomBytes(32)) {
       bytes.writeUIntBE(place, 0, 6)
       return Buffer.concat([seal(bytes), bytes]).toString('base64url')
     },
-    /** Undefined for a cursor of another process or a forged one. */
+    /** Returns the position of a cursor; undefined if another process made the cursor, or if it was forged. */
     read: (cursor: string): number | undefined => {
       const bytes = Buffer.from(cursor, 'base64url')
       if (bytes.length !== SEAL_BYTES + 6) return undefined

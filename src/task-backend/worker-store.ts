@@ -1,4 +1,4 @@
-/** Stores the registrations of remote workers, so that those of an earlier process can reconnect. */
+/** Stores the registrations of remote workers, so that a worker of an earlier process can connect again. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
 import { AgentTasksError, InstanceError } from '../errors.js'
@@ -15,12 +15,13 @@ import type { RegisterRequest, RegisterResponse } from '../protocol/instance-mes
 
 export interface WorkerStore {
   /**
-   * Registers a worker, or finds the registration that its secret belongs to. With a store, it resolves when the registration is stored.
-   * @throws InstanceError for an id that is in use, or that tasks of an earlier process wait for; AgentTasksError `TOO_MANY_REGISTRATIONS`;
-   * StoreError
+   * Registers a worker, or finds the registration that belongs to its secret. With a store, resolves when the registration is stored.
+   * @throws InstanceError for an id that is in use, or that tasks of an earlier process wait for
+   * @throws AgentTasksError `TOO_MANY_REGISTRATIONS`
+   * @throws StoreError when the registration cannot be stored
    */
   register(request: RegisterRequest, options: RegistrationOptions): Promise<RegisterResponse>
-  /** Lets the workers of an earlier process reconnect. Registrations whose id is in use now are deleted. */
+  /** Allows the workers of an earlier process to connect again. Deletes registrations whose id is in use now. */
   restore(options: Pick<WebSocketInstanceOptions, 'clock' | 'connectTimeoutMs' | 'cancelGraceMs'>): void
 }
 
@@ -47,9 +48,9 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
       try {
         const row = { id: answer.instanceId, secretSha256, registration: defined({ tools, isBrowser }) }
         if (await persistence.addWorker(row)) return answer
-        throw tooMany('Too many workers are registered')
+        throw tooMany('The store has no room for another worker')
       } catch (error) {
-        await instances.disconnect(answer.instanceId, 'It could not be stored.')
+        await instances.disconnect(answer.instanceId, 'Its registration could not be stored.')
         throw error
       }
     },
@@ -62,7 +63,7 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
   }
 }
 
-/** The maximum number of registrations without a connection. Each expires after a while. */
+/** The maximum number of registrations of workers that have not connected. Such a registration expires after a while. */
 export const MAX_WAITING_WORKERS = 1000
 
 export const tooMany = (message: string): AgentTasksError => new AgentTasksError('TOO_MANY_REGISTRATIONS', message)

@@ -8,17 +8,17 @@ import { tipOf } from './repository.js'
 const MAX_DEPTH = 8
 
 export interface Changes {
-  /** The number of commits it has made. */
+  /** The number of commits that the task has made. */
   readonly commits: number
-  /** The number of files it has changed, added or removed, committed or not. Ignored files do not count. */
+  /** The number of files that the task has changed, added or removed. Uncommitted changes count, ignored files do not. */
   readonly files: number
-  /** Whether removing the worktree and its branch would lose anything. */
+  /** Whether work would be lost if the worktree and its branch were removed. */
   readonly isChanged: boolean
 }
 
 /**
- * Examines a worktree, including its submodules. If its folder is gone, only the branch is examined.
- * @param base the commit at which it started
+ * Counts the changes in a worktree, including its submodules. If the folder of the worktree is gone, only the branch counts.
+ * @param base the commit at which the worktree started
  * @throws GitError if git fails
  */
 export async function changesIn(
@@ -28,7 +28,7 @@ export async function changesIn(
 ): Promise<Changes> {
   const tip = await tipOf({ folder: commonDir }, branch)
   const isThere = nodeBuiltin('node:fs').existsSync(path)
-  // Not through the `.git` file in the folder, which the program may have changed.
+  // git gets the git directory by its path. The `.git` file in the folder is not used, because the program may have changed it.
   const place = isThere ? { folder: path, gitDir } : { folder: commonDir }
   const head = isThere ? await answer(place, 'rev-parse', '--verify', 'HEAD^{commit}') : undefined
   const ends = [head, tip].filter((end) => end !== undefined)
@@ -41,18 +41,18 @@ export async function changesIn(
   return { commits, files: files.size, isChanged: files.size > 0 || ends.some((end) => end !== base) }
 }
 
-/** What would be lost with a worktree and its branch. */
+/** The work that would be lost if a worktree and its branch were removed. */
 export interface Unsaved {
   /** The number of commits that are on no other branch, tag or remote. */
   readonly commits: number
   /** The number of uncommitted files. */
   readonly files: number
-  /** The commit at the head of its branch. */
+  /** The commit at the head of the branch. */
   readonly tip: string | undefined
 }
 
 /**
- * Examines a worktree whose task has ended.
+ * Counts the unsaved work in the worktree of a task that has ended.
  * @throws GitError if git fails
  */
 export async function unsavedIn({
@@ -78,7 +78,7 @@ async function filesIn(place: Place, depth: number): Promise<string[]> {
   for (const entry of split(await git(place, 'ls-files', '--stage', '-z'))) {
     const [, commit = '', name = ''] = /^160000 ([0-9a-f]+) \d\t(.*)$/s.exec(entry) ?? []
     const folder = `${place.folder}/${name}`
-    // git itself would apply the submodule's configuration.
+    // This looks into submodules itself, because git would apply the configuration of the submodule.
     if (name === '' || !nodeBuiltin('node:fs').existsSync(`${folder}/.git`)) continue
     const inside = await changesOfSubmodule({ folder }, commit, depth + 1).catch(() => [''])
     files.push(...inside.map((file) => `${name}/${file}`))
@@ -86,7 +86,7 @@ async function filesIn(place: Place, depth: number): Promise<string[]> {
   return files
 }
 
-/** Commits of a submodule count if no remote has them. */
+/** Counts the changes of a submodule. A commit counts if no remote has it. */
 async function changesOfSubmodule(place: Place, commit: string, depth: number): Promise<string[]> {
   if (depth > MAX_DEPTH) return ['']
   const own = await git(place, 'rev-list', '--max-count=1', '--all', 'HEAD', '--not', '--remotes', commit)

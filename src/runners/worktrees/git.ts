@@ -1,25 +1,25 @@
 /**
- * Runs git on untrusted repositories. Nothing from a repository is executed: no hook, file-system monitor, transport, or filter from its own
- * configuration. Filters of the user's configuration, such as Git LFS, do run.
+ * Runs git on untrusted repositories. No program that a repository names is executed: no hook, no file-system monitor, no transport, and no filter of
+ * the repository's own configuration. Filters of the user's configuration, such as Git LFS, do run.
  *
- * A program may change the configuration of its repository while it runs. Filters are therefore looked up before each command that may use one.
+ * A program may change the configuration of its repository while it runs. So filters are looked up before each command that may use one.
  */
 import { AgentTasksError } from '../../errors.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import { toOneLine } from '../../text/control-characters.js'
 import { lastChars } from '../../text/cut-text.js'
 
-/** The maximum output of a command, in bytes. */
+/** The maximum size of the output of a git command, in bytes. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /** How much of git's output an error includes, in characters. */
 const SHOWN_CHARS = 1000
 
-/** Variables that would direct git to another repository (`git rev-parse --local-env-vars`, and those for configuration). */
+/** Environment variables that would direct git to another repository (`git rev-parse --local-env-vars`), and variables that contain configuration. */
 const LOCAL_VARIABLE =
   /^GIT_(ALTERNATE_OBJECT_DIRECTORIES|CEILING_DIRECTORIES|COMMON_DIR|CONFIG|CONFIG_(COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)|DIR|GRAFT_FILE|IMPLICIT_WORK_TREE|INDEX_FILE|NAMESPACE|NO_REPLACE_OBJECTS|OBJECT_DIRECTORY|PREFIX|REPLACE_REF_BASE|SHALLOW_FILE|WORK_TREE)$/
 
-/** Settings for every command, as with `-c`. */
+/** Settings for every command, as the option `-c` of git sets them. */
 const SETTINGS: readonly Setting[] = [
   ['core.hooksPath', '/dev/null'],
   ['core.fsmonitor', 'false'],
@@ -28,7 +28,7 @@ const SETTINGS: readonly Setting[] = [
 
 type Setting = readonly [name: string, value: string]
 
-/** Where a command runs: in the repository of a folder, or in the given one. */
+/** Where a command runs: in the repository of `folder`, or in the repository that `gitDir` names. */
 export interface Place {
   readonly folder: string
   readonly gitDir?: string
@@ -37,7 +37,7 @@ export interface Place {
 /** A git command failed. */
 export class GitError extends AgentTasksError {
   override readonly name = 'GitError'
-  /** Null if a signal ended it. */
+  /** The exit code; null if a signal ended git. */
   readonly exitCode: number | null
 
   constructor(message: string, exitCode: number | null) {
@@ -46,20 +46,20 @@ export class GitError extends AgentTasksError {
   }
 }
 
-/** Returns these variables with the value undefined, because a program in a worktree must not inherit them. */
+/** Returns these variables with the value undefined, so that a program in a worktree does not inherit them. */
 export const withoutLocalVariables = (env: NodeJS.ProcessEnv): Record<string, undefined> =>
   Object.fromEntries(Object.keys(env).flatMap((name) => (LOCAL_VARIABLE.test(name) ? [[name, undefined]] : [])))
 
 /**
- * Runs a command that does not touch files of a working tree.
+ * Runs a git command that does not touch files of a working tree.
  * @returns its stdout
- * @throws GitError
+ * @throws GitError if git fails
  */
 export const git = (place: Place, ...args: readonly string[]): Promise<string> => run(place, args, SETTINGS)
 
 /**
- * Runs a command that may filter files. Filters from the repository's own configuration are disabled.
- * @throws GitError
+ * Runs a git command that may apply filters to files. Filters of the repository's own configuration are disabled.
+ * @throws GitError if git fails
  */
 export async function gitOnFiles(place: Place, ...args: readonly string[]): Promise<string> {
   const listed = await answer(place, 'config', '--null', '--show-scope', '--name-only', '--get-regexp', '^filter[.]')
@@ -77,8 +77,8 @@ export async function gitOnFiles(place: Place, ...args: readonly string[]): Prom
 }
 
 /**
- * Returns a command's output without the final line break. Returns undefined for exit code 1, with which git answers no.
- * @throws GitError
+ * Runs a git command and returns its output, without the last line break. Returns undefined for exit code 1, with which git answers no.
+ * @throws GitError for any other exit code than 0 and 1
  */
 export async function answer(place: Place, ...args: readonly string[]): Promise<string | undefined> {
   try {
@@ -96,7 +96,7 @@ function run({ folder, gitDir }: Place, args: readonly string[], settings: reado
     [`GIT_CONFIG_KEY_${index}`, name],
     [`GIT_CONFIG_VALUE_${index}`, value],
   ])
-  // Relative folders are left out, because the working directory may contain a program of that name.
+  // Relative folders in PATH are ignored, because the working directory may contain a program named git.
   const folders = (process.env['PATH'] ?? '').split(path.delimiter).filter((one) => path.isAbsolute(one))
   const env: NodeJS.ProcessEnv = {
     ...Object.fromEntries(inherited),

@@ -1,6 +1,7 @@
 /**
- * The existing worktrees of tasks in a repository. Notes about each are in its administrative folder (`worktrees/NAME` of the common git directory,
- * gitrepository-layout(5)), which git removes with the worktree. While a run uses a worktree, the reason of its lock names the host's process.
+ * The worktrees of tasks that exist in a repository. Notes about a worktree are in its administrative folder (`worktrees/NAME` of the common git
+ * directory, gitrepository-layout(5)). git removes this folder with the worktree. While a run uses a worktree, the worktree is locked, and the reason of
+ * the lock names the process of the host.
  */
 import { countMembers } from '../../engine/group-members.js'
 import { hasGroups } from '../../engine/process-group.js'
@@ -12,35 +13,35 @@ import { BRANCHES, worktreesFolder } from './repository.js'
 
 const NOTES = 'agent-tasks.json'
 
-/** The longest file that is read, in bytes. */
+/** The maximum number of bytes that are read of a file. */
 const FILE_BYTES = 65_536
 
-/** How much of an id is stored, in characters. */
+/** The maximum number of characters of an id that are stored. */
 const SHOWN_ID_CHARS = 1000
 
-/** Notes about a worktree, written once it is complete. */
+/** The notes about a worktree. They are written when the worktree is complete. */
 export interface WorktreeNotes {
-  /** The id of the task, possibly shortened. */
+  /** The id of the task. It may be shortened. */
   readonly id: string
-  /** The commit at which it started. */
+  /** The commit at which the worktree started. */
   readonly base: string
-  /** Whether the checkout had uncommitted work, which is not in the worktree. */
+  /** Whether the user's checkout had uncommitted work, which the worktree does not contain. */
   readonly isPartial: boolean
-  /** When it was created, in ms since the epoch. */
+  /** When the worktree was created, in ms since the epoch. */
   readonly createdAt: number
-  /** The leader of the process group that runs or ran in it. */
+  /** The leader of the process group that runs in the worktree, or ran there last. */
   readonly program?: ProgramIdentity
 }
 
 /** A worktree, or its administrative folder if only that is left. */
 export interface LeftWorktree {
-  /** Its administrative folder. */
+  /** The administrative folder of the worktree. */
   readonly gitDir: string
   readonly path: string
   readonly branch: string
-  /** Undefined if it was never completed; no program has run in it then. */
+  /** The notes; undefined if the worktree was never completed. In that case, no program has run in it. */
   readonly notes: WorktreeNotes | undefined
-  /** The process that uses it, a host or a program. Undefined if it may be removed. */
+  /** The pid of the process that uses the worktree: a host or a program. Undefined if the worktree may be removed. */
   readonly usedBy: number | undefined
 }
 
@@ -50,7 +51,7 @@ export interface LeftWorktree {
  */
 export const lockReason = (pid: number): string => `${BRANCHES} ${JSON.stringify(identityOf(pid))}`
 
-/** Writes the notes of a worktree atomically. */
+/** Writes the notes of a worktree, so that a reader never finds half of them. */
 export function writeNotes(gitDir: string, notes: WorktreeNotes): void {
   const { renameSync, rmSync, writeFileSync } = nodeBuiltin('node:fs')
   const draft = `${gitDir}/${NOTES}.new`
@@ -70,7 +71,7 @@ export function leftWorktrees(commonDir: string): LeftWorktree[] {
     .flatMap((name): LeftWorktree[] => {
       const gitDir = `${parent}/${name}`
       const folder = path.dirname((readRegular(`${gitDir}/gitdir`, FILE_BYTES) ?? '').trim())
-      // A program can write to these files. Only a folder at the expected path is treated as a task's worktree.
+      // A program can write to these files. So only a folder at the expected path counts as the worktree of a task.
       if (path.basename(path.dirname(folder)) !== path.basename(worktreesFolder(commonDir))) return []
       const notes = toNotes(readRegular(`${gitDir}/${NOTES}`, FILE_BYTES), path.basename(folder))
       const [, host] = /^agent-tasks (.+)$/.exec((readRegular(`${gitDir}/locked`, FILE_BYTES) ?? '').trim()) ?? []
@@ -88,14 +89,14 @@ export function leftWorktrees(commonDir: string): LeftWorktree[] {
     })
 }
 
-/** Whether the process or another process of its group is running. */
+/** Whether the program, or another process of its group, is running. */
 export function isUsing(identity: ProgramIdentity): boolean {
   const state = stateOf(identity)
-  // The system does not reuse a pid while a group has that number.
+  // The system does not give a pid to another process while a process group has this number.
   return state === 'alive' || (hasGroups && state === 'gone' && countMembers(identity.pid) > 0)
 }
 
-/** Damaged notes contain no commit; such a worktree counts as changed. */
+/** Damaged notes contain no commit. The worktree then counts as changed, so it is not removed. */
 function toNotes(text: string | undefined, name: string): WorktreeNotes | undefined {
   if (text === undefined) return undefined
   const { id, base, isPartial, createdAt, program } = (parsed(text) ?? {}) as Partial<WorktreeNotes>

@@ -1,6 +1,7 @@
 /**
- * A lock for the worktrees of a repository, shared by all processes of this machine. It is needed because git fails when two commands add worktrees
- * at the same time. The lock is a file in the common git directory that names its holder. A lock whose process has ended is removed.
+ * A lock for the worktrees of a repository, for all processes of this machine. It is needed because git fails when two commands add worktrees at the
+ * same time. The lock is a file in the common git directory, which names the process that holds the lock. If that process has ended, the file is
+ * removed.
  */
 import type { Clock } from '../../clock.js'
 import { AgentTasksError } from '../../errors.js'
@@ -8,20 +9,21 @@ import { nodeBuiltin } from '../../node-builtins.js'
 import { identityOf, stateOf, type ProgramIdentity } from '../../process-identity.js'
 import { readRegular } from '../../regular-file.js'
 
-/** How often and how long a lock is tried, in ms. */
+/** How often to try to take the lock, and for how long, in ms. */
 const WAIT_MS = { step: 25, most: 300_000 } as const
 
-/** The longest file, in bytes. */
+/** The maximum number of bytes that are read of the lock file. */
 const FILE_BYTES = 1024
 
 interface Holder extends ProgramIdentity {
-  /** Unique to each acquisition. */
+  /** A different text each time a lock is taken. */
   readonly token: string
 }
 
 /**
- * Holds the lock during a call.
- * @throws the reason of the signal if it aborts before the lock is held; AgentTasksError when another process holds it for five minutes
+ * Takes the lock, makes a call, and releases the lock.
+ * @throws the reason of the signal, if it aborts before the lock is taken
+ * @throws AgentTasksError when another process holds the lock for five minutes
  */
 export async function lockRepository<Result>(
   commonDir: string,
@@ -50,8 +52,8 @@ export async function lockRepository<Result>(
 }
 
 /**
- * Only one process may remove the file of a dead holder: the one that holds a second lock, named by the token in that file. This prevents the removal
- * of a newer holder's file.
+ * Tries to take the lock. The file of a process that has ended must be removed by one process only, or a second one could remove the file of the next
+ * holder. So it is removed under a second lock, which the token in the file names.
  */
 function tryLock(file: string): (() => void) | undefined {
   const { existsSync, linkSync, rmSync, writeFileSync } = nodeBuiltin('node:fs')
@@ -67,7 +69,7 @@ function tryLock(file: string): (() => void) | undefined {
   const draft = `${file}.${token}.new`
   writeFileSync(draft, JSON.stringify({ ...identityOf(process.pid), token }), { mode: 0o600, flag: 'wx' })
   try {
-    // A link appears with its complete content and never replaces another file.
+    // A link appears with its whole content, and never replaces another file.
     linkSync(draft, file)
     return () => rmSync(file, { force: true })
   } catch (error) {
@@ -78,7 +80,7 @@ function tryLock(file: string): (() => void) | undefined {
   }
 }
 
-/** Undefined if the file does not exist. A file with invalid content counts as left by a dead process. */
+/** Reads who holds the lock; undefined if there is no lock file. A file with invalid content counts as the file of a process that has ended. */
 function holderOf(file: string): Holder | undefined {
   const text = readRegular(file, FILE_BYTES)
   if (text === undefined) return undefined
@@ -93,7 +95,7 @@ function holderOf(file: string): Holder | undefined {
       return { pid, start, boot, token: token ?? '' }
     }
   } catch {
-    // Invalid content: see below.
+    // The content is invalid, so the file has no living holder.
   }
   return { pid: 0, start: '', boot: '', token: 'malformed' }
 }

@@ -3,7 +3,7 @@ import { AgentTasksError } from '../../errors.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import { answer, GitError, gitOnFiles, type Place } from './git.js'
 
-/** The parent of all task branches. */
+/** The prefix of the names of all task branches (`agent-tasks/…`). */
 export const BRANCHES = 'agent-tasks'
 
 export interface Repository {
@@ -11,11 +11,11 @@ export interface Repository {
   readonly top: string
   /** The git directory that all worktrees of the repository share. */
   readonly commonDir: string
-  /** The path of the folder within the checkout: empty, or ending with `/`. */
+  /** The path of the folder within the checkout. It is empty or ends with `/`. */
   readonly prefix: string
 }
 
-/** @throws AgentTasksError `WORKTREE_FAILED` for a folder outside of a checkout */
+/** @throws AgentTasksError `WORKTREE_FAILED` if the folder is in no checkout */
 export async function findRepository(folder: string): Promise<Repository> {
   try {
     const ask = async (name: string) => (await answer({ folder }, 'rev-parse', '--path-format=absolute', name)) ?? ''
@@ -37,14 +37,17 @@ export async function findRepository(folder: string): Promise<Repository> {
 }
 
 /**
- * The commit of HEAD.
- * @throws AgentTasksError `WORKTREE_FAILED` for a repository that cannot have a task branch
+ * Returns the commit of HEAD.
+ * @throws AgentTasksError `WORKTREE_FAILED` if the repository cannot have a task branch
  */
 export async function findStart({ top }: Repository): Promise<string> {
   const head = await answer({ folder: top }, 'rev-parse', '--verify', '--quiet', 'HEAD^{commit}')
   if (head === undefined) throw refusal(top, 'its repository has no commit yet')
   if ((await tipOf({ folder: top }, BRANCHES)) !== undefined) {
-    throw refusal(top, `a branch is named ${BRANCHES}, so none can be named ${BRANCHES}/…: rename it`)
+    throw refusal(
+      top,
+      `it has a branch named ${BRANCHES}, so git allows no branch named ${BRANCHES}/…. Rename that branch`,
+    )
   }
   return head
 }
@@ -60,7 +63,7 @@ export async function isDirty(top: string): Promise<boolean> {
 
 /** The error for a task that cannot have a worktree. */
 export const refusal = (folder: string, reason: string, cause?: unknown): AgentTasksError =>
-  new AgentTasksError('WORKTREE_FAILED', `No worktree of ${JSON.stringify(folder)}: ${reason}.`, { cause })
+  new AgentTasksError('WORKTREE_FAILED', `There can be no worktree of ${JSON.stringify(folder)}: ${reason}.`, { cause })
 
 /** The unique name of a task's worktree, valid in branch names and in paths on every system. */
 export const worktreeName = (id: string): string =>

@@ -1,4 +1,4 @@
-/** Runs a program in its own worktree (`isolation: 'worktree'`). */
+/** Runs a program in a git worktree of its own (`isolation: 'worktree'`). */
 import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext, RunDurability, RunInput } from '../../engine/runner.js'
 import { nodeBuiltin } from '../../node-builtins.js'
@@ -10,16 +10,16 @@ import { isUsing, leftWorktrees, writeNotes } from './left-worktree.js'
 import { findRepository, refusal, type Repository } from './repository.js'
 import { closeWorktree, openWorktree, type Worktree } from './worktree.js'
 
-/** How long the processes of a killed program may take to end, and how often to check, in ms. */
+/** How long the processes of a killed program may take to end, and how often this is checked, in ms. */
 const STOP_MS = { most: 5000, step: 10 } as const
 
-/** The runs of this process, by repository and task. */
+/** The runs of this process. The key names the repository and the task. */
 const running = new Map<string, Promise<unknown>>()
 
 /**
  * Runs a program in the worktree of its task, in the folder that corresponds to its working directory.
- * @param run runs it with adapted settings and context
- * @throws AgentTasksError `WORKTREE_FAILED` if there can be no worktree; the program did not run then
+ * @param run runs the program with the settings and the context for the worktree
+ * @throws AgentTasksError `WORKTREE_FAILED` if the worktree could not be opened; the program did not run then
  */
 export async function runInWorktree(
   settings: ProcessSettings,
@@ -42,7 +42,7 @@ export async function runInWorktree(
     })
     return runIn(worktree, settings, context, run)
   }
-  // A run that was abandoned at its deadline may still be ending.
+  // The earlier run of a retried task may have been abandoned at its deadline, and still be ending.
   const turn = (context.attempt > 1 ? running.get(key) : undefined)?.then(start) ?? start()
   const ended = turn.then(
     () => undefined,
@@ -57,14 +57,14 @@ export async function runInWorktree(
 }
 
 /**
- * Returns the worktree at this checkout, and its task.
- * @throws AgentTasksError `WORKTREE_FAILED` if it is no longer the worktree of the task
+ * Returns the worktree whose checkout this is, and its task.
+ * @throws AgentTasksError `WORKTREE_FAILED` if it is no longer the worktree of this task
  */
 function worktreeAt({ top, commonDir, prefix }: Repository): { readonly repository: Repository; readonly id: string } {
   const path = nodeBuiltin('node:path')
   const left = leftWorktrees(commonDir).find((one) => one.path === top)
   if (left?.notes === undefined) throw refusal(top, 'it is no longer the worktree of the task to continue')
-  // Git cannot remove a worktree from inside.
+  // Git cannot remove a worktree when it runs inside the worktree, so it runs in the main checkout.
   const main = path.basename(commonDir) === '.git' ? path.dirname(commonDir) : commonDir
   return { repository: { top: main, commonDir, prefix }, id: left.notes.id }
 }
@@ -104,12 +104,12 @@ function folderIn({ repository, path }: Worktree): string {
   const { realpathSync, statSync } = nodeBuiltin('node:fs')
   const folder = `${path}/${repository.prefix}`
   const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true
-  // A symbolic link in the repository may lead anywhere.
+  // A symbolic link in the repository may lead to a folder outside the worktree.
   if (isFolder && isWithin(realpathSync(path), realpathSync(folder))) return folder
-  throw refusal(repository.top, `folder ${repository.prefix} is not in its last commit`)
+  throw refusal(repository.top, `its last commit does not contain the folder ${repository.prefix}`)
 }
 
-/** A context that stores which program runs in a worktree, so that the worktree is not removed meanwhile. */
+/** Returns a context that notes which program runs in the worktree, so that nobody removes the worktree meanwhile. */
 function noting(worktree: Worktree, context: RunContext): RunContext {
   const note = (program: ProgramIdentity | undefined): void => {
     if (program === undefined) return
@@ -125,7 +125,7 @@ function noting(worktree: Worktree, context: RunContext): RunContext {
     note(program.identity)
     return durability?.saveProgram(program) ?? Promise.resolve()
   }
-  // The other fields of a context are getters and must be read lazily.
+  // The other fields of a context are getters. A copy would read them too early, so the new context inherits them.
   return Object.create(context, {
     setProgram: { value: setProgram },
     ...(durability && {

@@ -1,4 +1,4 @@
-/** Creates the worktree of a task. Removes it at the end, or keeps it if the task has made changes. */
+/** Creates the worktree of a task. When the task ends, removes the worktree, or keeps it if the task has made changes. */
 import { systemClock, type Clock } from '../../clock.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import { changesIn } from './changes.js'
@@ -25,17 +25,17 @@ export interface Worktree {
   notes: WorktreeNotes
 }
 
-/** The description of the worktree in the output of a task. */
+/** The description of the worktree, in the output of its task. */
 export interface WorktreeResult {
-  /** If true, the worktree is at `path` and its commits are on `branch`. Otherwise both were removed. */
+  /** Whether the worktree was kept. If so, it is at `path`, and its commits are on `branch`. If not, the worktree and the branch were removed. */
   readonly isKept: boolean
   readonly path?: string
   readonly branch?: string
-  /** The commit at which it started. */
+  /** The commit at which the worktree started. */
   readonly base: string
   readonly commits: number
   readonly files: number
-  /** Further information, if any. */
+  /** A sentence about a problem, if there was one. */
   readonly note?: string
 }
 
@@ -45,10 +45,11 @@ interface Waiting {
 }
 
 /**
- * Opens the worktree of a task: a new one, or that of an earlier attempt.
- * @param mayExist whether this task may have created one before
- * @param isResumed whether a program in it is still running
- * @throws AgentTasksError `WORKTREE_FAILED`; the reason of the signal
+ * Opens the worktree of a task: creates it, or uses the worktree of an earlier attempt.
+ * @param mayExist whether an earlier attempt of this task may have created a worktree
+ * @param isResumed whether a program of this task is still running in the worktree
+ * @throws AgentTasksError `WORKTREE_FAILED` if there can be no worktree
+ * @throws the reason of the signal if it aborts
  */
 export async function openWorktree(
   repository: Repository,
@@ -84,7 +85,7 @@ export async function openWorktree(
       await git({ folder: top }, 'worktree', 'lock', '--reason', lockReason(process.pid), path)
       return { repository, path, branch, gitDir: left.gitDir, notes: left.notes }
     }
-    // The folder was removed, or the worktree was never completed. Commits on its branch stay.
+    // Either the folder was removed, or the worktree was never completed. The commits on its branch are kept.
     if (left !== undefined) await removeFolder(top, path)
     mkdirSync(nodeBuiltin('node:path').dirname(path), { recursive: true, mode: 0o700 })
     const start = tip === undefined ? ['--no-track', '-b', branch, path, head] : [path, branch]
@@ -96,7 +97,7 @@ export async function openWorktree(
   }).catch(wrap)
   if ('notes' in made) return made
   try {
-    // Outside of the lock, because each worktree has its own index and a large one takes a while.
+    // This runs without the lock. Each worktree has its own index, and writing the files of a large one takes long.
     await gitOnFiles({ folder: path, gitDir: made.gitDir }, 'reset', '--hard', '--quiet', '--no-recurse-submodules')
     const notes = { id, base: made.base, isPartial: await isDirty(top), createdAt: systemClock.now() }
     writeNotes(made.gitDir, notes)
@@ -111,7 +112,7 @@ interface Unfinished extends Omit<Worktree, 'notes'> {
   readonly base: string
 }
 
-/** Closes a worktree: removes it unless it has changes or must be kept. Never throws. */
+/** Closes a worktree at the end of its task. Removes it, unless it has changes or must be kept. Never throws. */
 export async function closeWorktree(
   worktree: Worktree,
   { keep, clock }: { readonly keep: 'always' | 'changes'; readonly clock: Clock },
@@ -128,7 +129,7 @@ export async function closeWorktree(
     const { isChanged, ...counts } = await changesIn(worktree, base, commonDir)
     changes = counts
     isKept = isChanged || (keep === 'always' && isThere)
-    // The branch stays if it has commits.
+    // If the task has made commits, the branch is kept.
     if (!isKept || !isThere) await removeWorktree(worktree, base, { clock })
     else await lockRepository(commonDir, { clock }, () => unlock(top, path))
   } catch (error) {
@@ -141,9 +142,9 @@ export async function closeWorktree(
 }
 
 /**
- * Removes a worktree with all its files, and its branch if it is at a given commit.
+ * Removes a worktree with all its files. Removes its branch, too, if the branch is at the commit `at`.
  * @param at the commit; default: any
- * @throws GitError
+ * @throws GitError if git fails
  */
 export function removeWorktree(
   { repository: { top, commonDir }, path, gitDir, branch }: Pick<Worktree, 'repository' | 'path' | 'gitDir' | 'branch'>,
@@ -165,6 +166,6 @@ const removeFolder = (top: string, path: string): Promise<string> =>
   git({ folder: top }, 'worktree', 'remove', '--force', '--force', path)
 
 async function unlock(top: string, path: string): Promise<void> {
-  // A person may have unlocked it.
+  // Unlocking fails if a person has already unlocked the worktree.
   await git({ folder: top }, 'worktree', 'unlock', path).catch(() => undefined)
 }

@@ -63,8 +63,10 @@ it('K8: a surviving program is not started in a directory that does not exist', 
   )
 })
 
-it('K8: a surviving program needs a store with files', async () => {
-  expect((await settle({ survivesHost }, 'true', managerOn(memoryStore())))?.error).toMatch(/needs a store with files/)
+it('K8: a surviving program needs a store with a folder', async () => {
+  expect((await settle({ survivesHost }, 'true', managerOn(memoryStore())))?.error).toMatch(
+    /needs a store with a folder/,
+  )
 })
 
 it('K8: a cancelled survivor is stopped, with its children, and killed after its grace', async () => {
@@ -182,7 +184,7 @@ describe('a survivor whose output does not fit on the disk', () => {
     const [text, json] = settled
     expect(text?.text).toMatch(/^\[a part of the output is missing: it could not be written to the store\]\nx+/)
     expect(json).toMatchObject({ errorCode: 'PROCESS_OUTPUT' })
-    expect(json?.error).toContain('a part of it could not be written to the store')
+    expect(json?.error).toContain('a part of the output could not be written to the store')
     expect(tail).toContain('a part of the output is missing')
   })
 

@@ -223,7 +223,7 @@ it.each([
   [
     'a branch in the way',
     (root: string, state: string) => void checkout({ root, state }, 'x').git('branch', 'agent-tasks'),
-    'a branch is named agent-tasks, so none can be named agent-tasks/…',
+    'it has a branch named agent-tasks, so git allows no branch named agent-tasks/…',
   ],
 ])('refuses %s', async (_name, make, reason) => {
   const { root, state } = useState()
@@ -257,7 +257,7 @@ it('refuses a folder that is not in HEAD, or a link out of the repository', asyn
   const error = await failure(runScript({ folder: join(repo.folder, 'fresh') }, 'true'))
   expect(error).toMatchObject({
     code: 'WORKTREE_FAILED',
-    message: expect.stringContaining('not in its last commit') as string,
+    message: expect.stringContaining('its last commit does not contain') as string,
   })
   rmSync(join(repo.folder, 'packages/a'), { recursive: true })
   symlinkSync('/', join(repo.folder, 'packages/a'))
