@@ -1,4 +1,4 @@
-/** `agent-tasks ask`: asks a question from a program that a task runs, and prints the answer. */
+/** `agent-tasks ask`: asks a question from inside a program that a task runs, and prints the answer. */
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import type { Command } from 'commander'
@@ -19,7 +19,7 @@ interface AskOptions {
   readonly json?: boolean
 }
 
-/** The longest answer, in characters (1 MiB). */
+/** The maximum length of an answer, in characters (1 MiB). */
 const MAX_ANSWER_CHARS = 1024 * 1024
 
 const replySchema = z.union([
@@ -113,7 +113,7 @@ async function schemaOf({ schema, choices }: AskOptions): Promise<unknown> {
   }
 }
 
-/** Sends one line and reads the reply. Closing the connection withdraws the question. */
+/** Sends the question as one line and reads the reply. Closing the connection withdraws the question. */
 function exchange(path: string, line: string, timeoutMs: number | undefined): Promise<Reply | 'timeout' | 'gone'> {
   return new Promise((resolve, reject) => {
     const socket = connect(path)

@@ -1,8 +1,8 @@
-/** Extends the completion script for bash: it works without the package bash-completion, and completes names of files. */
+/** Extends the completion script for bash. The extended script works without the package bash-completion, and also completes names of files. */
 import type { Command } from 'commander'
 import type { ProgramIO } from './terminal.js'
 
-/** The script calls this function of bash-completion. */
+/** The script calls this function of bash-completion, so it is defined if it is missing. */
 const BEFORE = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
     _get_comp_words_by_ref() {
         words=("\${COMP_WORDS[@]}")
@@ -13,7 +13,7 @@ const BEFORE = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
 fi
 `
 
-/** Completes the name of a file where the program has no suggestion, as for `submit` and `--config`. */
+/** Completes names of files where the program has no suggestion, for example after `submit` and `--config`. */
 const AFTER = `
 __agent_tasks_complete_or_file() {
     __agent_tasks_complete
@@ -25,7 +25,7 @@ __agent_tasks_complete_or_file() {
 complete -F __agent_tasks_complete_or_file agent-tasks
 `
 
-/** Prints both parts around the script of `completion bash`. */
+/** Prints `BEFORE`, the script of `completion bash`, and `AFTER`. */
 export function completeBash(program: Command, io: ProgramIO): void {
   const isBash = (command: Command): boolean => command.name() === 'completion' && command.args[0] === 'bash'
   program

@@ -1,12 +1,12 @@
-/** Ends the program when the reader of its output has gone, as in `agent-tasks tasks watch | head -1`. */
+/** Ends the program when the reader of its output has closed the pipe, as in `agent-tasks tasks watch | head -1`. */
 import type { EventEmitter } from 'node:events'
 import { EXIT } from './exit-codes.js'
 
-/** Servers go on when their output has no reader. `mcp` detects the end of its client itself. */
+/** Commands that continue without a reader of their output. `mcp` itself detects that its client has gone. */
 const SERVERS: readonly (string | undefined)[] = ['serve', 'mcp']
 
 /**
- * Without a listener a broken pipe would be an uncaught exception with a stack trace.
+ * Handles a broken pipe. Without a listener, it would be an uncaught exception with a stack trace.
  * @param command the first argument of the command line
  */
 export function endOnBrokenPipe(
@@ -17,7 +17,7 @@ export function endOnBrokenPipe(
     (isResult: boolean) =>
     (error: NodeJS.ErrnoException): void => {
       if (error.code !== 'EPIPE') throw error
-      // Only the result on standard output matters: a command without a reader of its messages goes on.
+      // Only a lost reader of standard output ends the command. Without a reader of its messages (standard error), it continues.
       if (isResult && !SERVERS.includes(command)) process.exit(EXIT.brokenPipe)
     }
   stdout.on('error', onError(true))

@@ -1,4 +1,4 @@
-/** The options of commands that connect to a server, and their client. */
+/** The options of commands that connect to a server, and the client that these commands use. */
 import type { Command } from 'commander'
 import { systemClock, withTimeLimit } from '../clock.js'
 import { createTaskClient, type TaskClient } from '../client/task-client.js'
@@ -12,7 +12,7 @@ const DEFAULT_URL = 'http://127.0.0.1:3300'
 export interface ClientOptions {
   readonly url?: string
   readonly json?: boolean
-  /** Of commands that follow tasks. */
+  /** Only for commands that follow tasks. */
   readonly reconnect?: string
 }
 
@@ -22,12 +22,15 @@ export function addClientOptions(command: Command): Command {
     .option('--json', 'print JSON, one value a line')
 }
 
-/** The option of commands that follow tasks. */
+/** Adds the option of commands that follow tasks. */
 export function addReconnectOption(command: Command): Command {
   return command.option('--reconnect <ms>', 'how long to try to reconnect to a lost server, in ms', '60000')
 }
 
-/** Runs a command with a client, and closes it. The token comes from AGENT_TASKS_TOKEN, because other users can read a command line. */
+/**
+ * Runs a command with a client, and closes the client. The token comes from the variable AGENT_TASKS_TOKEN, because other users of the machine can read
+ * a command line.
+ */
 export async function withClient<T>(
   { url, reconnect }: ClientOptions,
   { env }: ProgramIO,
@@ -46,12 +49,12 @@ export async function withClient<T>(
   }
 }
 
-/** The time limit after Ctrl-C for the command, and then for `onInterrupt`, in ms. A server may never answer. */
+/** How long the command may take to end after Ctrl-C, and then `onInterrupt`, in ms. It is limited, because the server may not answer. */
 const INTERRUPT_MS = 2000
 
 /**
- * Aborts the signal at Ctrl-C. A second Ctrl-C exits the process.
- * @param onInterrupt runs before the command ends
+ * Runs a command with a signal that aborts at Ctrl-C. A second Ctrl-C exits the process.
+ * @param onInterrupt called after Ctrl-C, when the command has ended or did not end in time
  */
 export async function interruptible<T>(
   use: (signal: AbortSignal) => Promise<T>,
@@ -81,7 +84,7 @@ export async function interruptible<T>(
   }
 }
 
-/** Waits for a promise, but no longer than `ms`. */
+/** Waits for a promise, but not longer than `ms` milliseconds. */
 async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   await withTimeLimit(promise, { clock: systemClock, ms, late: () => undefined })
 }

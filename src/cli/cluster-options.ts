@@ -1,4 +1,4 @@
-/** The options with which `serve` joins a cluster of servers, and with which `mcp` uses one. */
+/** The options with which `serve` joins a cluster of servers, and those with which `mcp` runs commands in a cluster. */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
@@ -7,7 +7,7 @@ import type { AgentConfig } from '../protocol/agent-config.js'
 import { loadBullmq } from './load-bullmq.js'
 import { CONNECTION_VARIABLE, redisAccess } from './worker-subagents.js'
 
-/** The options of `serve`. */
+/** The cluster options of `serve`. */
 export interface ClusterFlags {
   readonly connection?: string
   readonly cluster?: string
@@ -16,8 +16,9 @@ export interface ClusterFlags {
 }
 
 /**
- * The cluster to join; undefined when the server is alone.
- * @throws InvalidInputError for an option that needs `--connection`, AgentTasksError `PACKAGES_MISSING`
+ * Returns the cluster to join; undefined if neither `--connection` nor the environment names a Redis.
+ * @throws InvalidInputError for an option that needs `--connection`
+ * @throws AgentTasksError `PACKAGES_MISSING` when the packages for clusters are not installed
  */
 export async function readCluster(
   { connection: given, cluster: name, publicUrl, redisWithoutPassword }: ClusterFlags,
@@ -40,17 +41,19 @@ export async function readCluster(
   })
 }
 
-/** The options of `mcp`. */
+/** The cluster options of `mcp`. */
 export interface ClusterUse {
   readonly connection?: string | undefined
-  /** Its name; `true` for the default. */
+  /** The name of the cluster; `true` for the default name. */
   readonly cluster?: string | boolean | undefined
 }
 
 /**
- * The command tasks of the cluster; undefined without `--connection` and `--cluster`. A Redis that only the configuration or the environment names is for
- * subagents.
- * @throws InvalidSettingError when no Redis is named, InvalidInputError, AgentTasksError `PACKAGES_MISSING`
+ * Returns the command tasks of the cluster. Returns undefined without `--connection` and `--cluster`: if only the configuration or the environment names
+ * a Redis, it is used for subagents on workers.
+ * @throws InvalidSettingError when no Redis is named
+ * @throws InvalidInputError for an invalid option
+ * @throws AgentTasksError `PACKAGES_MISSING` when the packages for clusters are not installed
  */
 export async function readClusterTasks(
   { connection, cluster }: ClusterUse,

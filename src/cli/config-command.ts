@@ -31,7 +31,7 @@ Examples:
     .action((file: string | undefined, { json }: { readonly json?: boolean }) => check(file, json === true, io))
 }
 
-/** @throws ConfigFileError, InvalidSettingError for the first error */
+/** @throws ConfigFileError or InvalidSettingError for the first error */
 function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   const { env } = io
   const { config, file, path: configFile, untrusted } = readToCheck(path, env)
@@ -67,7 +67,10 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   terminal.print(`The task server would listen on ${host}, ports ${port} and ${tasks.wsPort}.`)
 }
 
-/** Reads a file without using it, so it needs no trust. @throws ConfigFileError */
+/**
+ * Reads a file only to check it. Nothing in the file is used, so the file needs no trust.
+ * @throws ConfigFileError
+ */
 function readToCheck(path: string | undefined, env: Environment): LoadedConfig {
   const read = loadAgentConfig(path, process.cwd(), env)
   if (read.untrusted === undefined) return read

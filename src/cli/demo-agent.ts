@@ -1,4 +1,4 @@
-/** The agent of `serve --demo`: an agent host in this process, so that every part of the page shows data. */
+/** The agent of `serve --demo`. It is an agent host in this process, which fills every part of the page with data. */
 import { AsyncTaskAutoTrigger } from '../async-tasks/delivery/auto-trigger.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { systemClock, type Clock } from '../clock.js'
@@ -7,18 +7,18 @@ import type { RunContext } from '../engine/runner.js'
 import { createAgentTasks, type AgentTasks } from '../host/agent-tasks.js'
 import { definitionOf, type Subagent } from '../tools/subagents.js'
 
-/** How often the agent launches a task, and for how long it is busy and idle, in ms. */
+/** How often the agent launches a task, how long it is busy, and how long it is idle, in ms. */
 const LAUNCH_MS = 6000
 const BUSY_MS = 40_000
 const IDLE_MS = 5000
 /** How often the schedule launches a task, in ms. */
 const SCHEDULE_MS = 20_000
 
-/** A landscape, as a PNG. */
+/** A picture of a landscape, as a PNG in base64. */
 const PICTURE =
   'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAA9ElEQVR4Ae3BsVEEMRREwXdTGwy2giAILEVACDJ+ENiKSAYREcFOIa4wdDXdj4+vb+KeCEuEJcISYYmwRFgiLBGWCEuEdfESZhvc6Kt4gjjfbIN7sw2ecHGy2Qa/MNsA+ir2ibDEsWYb7JhtsE+cabbBvtkGm0RYIiwRlghLhCXCEmGJsMSZ+ir29VVsEsfqq9jRV7FPhHVxsr4KmG1g9VX8lThfX8W9voonXLyEvor/IcISYYmwRFgiLBGWCEuEJcISYYmwRFgirMfb5ztxT4QlwhJhibBEWCIsEZYIS4QlwhJhibBEWCIsEZYIS4QlwhJh/QCkqSLVELJYTgAAAABJRU5ErkJggg=='
 
-/** Rejects when the signal aborts. */
+/** Resolves after a time. Rejects when the signal aborts. */
 function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
@@ -121,10 +121,10 @@ const goals = [
   ['researcher', 'Why are cold starts slow?'],
 ] as const
 
-/** An agent host that runs until it is disposed. */
+/** A demo agent, which runs until it is disposed. */
 export interface DemoAgent {
   readonly tasks: AgentTasks
-  /** Stops the agent; its tasks are cancelled. */
+  /** Stops the agent and cancels its tasks. */
   dispose(): Promise<void>
 }
 
@@ -142,7 +142,7 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
     triggerAgentTurn: () => wait(clock, 1000, stopped.signal),
   })
   const manager = tasks.getAsyncTaskManager()
-  // A second agent, whose model always fails.
+  // A second agent. Its model always fails, to show failed deliveries on the page.
   const reviewer = new AsyncTaskAutoTrigger(
     manager,
     tasks.getAsyncTaskReminderService(),
@@ -179,7 +179,7 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
   }
   tasks.schedule({ every: SCHEDULE_MS, launch: { subagent: 'researcher', goal: 'Every 20 s: read the alerts' } })
   tasks.schedule({ in: 3600_000, message: 'Check how the deployment went.' })
-  // These tasks end when the agent is stopped.
+  // These promises reject when the agent is stopped.
   for (const run of [launching, alternating]) run().catch(() => undefined)
 
   return {

@@ -1,4 +1,4 @@
-/** `agent-tasks extension`: prints the folder of the browser extension, and how to load it. */
+/** `agent-tasks extension`: prints the folder of the browser extension, and explains how to load the extension. */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -33,7 +33,7 @@ function extensionFiles(): ExtensionFiles {
   return { folder: join(dist, 'extension'), zip: join(dist, 'agent-tasks-extension.zip') }
 }
 
-/** @throws AgentTasksError `NOT_BUILT` when the folder has no extension */
+/** @throws AgentTasksError `NOT_BUILT` when the folder does not contain the extension */
 export function printExtension({ folder, zip }: ExtensionFiles, isJson: boolean, io: ProgramIO): void {
   if (!existsSync(join(folder, 'manifest.json'))) {
     throw new AgentTasksError(

@@ -1,4 +1,4 @@
-/** Converts errors to what the command line prints: the message, a hint, and the exit code. */
+/** Converts errors to what the command line prints: a message, and a hint. Also determines the exit code. */
 import { defined } from '../defined.js'
 import { AgentTasksError } from '../errors.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from '../client/client-errors.js'
@@ -7,13 +7,13 @@ import { PageConnectionError } from './tasks/page-connection.js'
 
 export interface Failure {
   readonly message: string
-  /** What the user can do. */
+  /** What the user can do about the error. */
   readonly hint?: string
   readonly code?: string
   readonly exitCode: ExitCode
 }
 
-/** Ends a command with an exit code and prints nothing. */
+/** Thrown to end a command with an exit code, without printing an error. */
 export class CommandEnd extends Error {
   readonly exitCode: ExitCode
 
@@ -40,7 +40,7 @@ const hints: Readonly<Record<string, string>> = {
 
 const PAGE_HINT = 'Start the host with its page again, and use its new link (AGENT_TASKS_PAGE).'
 
-/** Describes an error of any kind. */
+/** Converts any thrown value to a message, a hint and an exit code. */
 export function describeError(error: unknown): Failure {
   if (!(error instanceof AgentTasksError)) {
     return { message: error instanceof Error ? error.message : String(error), exitCode: EXIT.usage }

@@ -18,16 +18,17 @@ const exitCodes = {
 export interface FollowOptions {
   readonly terminal: Terminal
   readonly isJson: boolean
-  /** The task, when it was just submitted. */
+  /** The answer to the submission, if the task was just submitted. */
   readonly submitted?: TaskSubmission
-  /** Stops following; the task goes on. */
+  /** Stops following when it aborts. The task continues. */
   readonly signal: AbortSignal
-  /** The line of an event as JSON. Default: the event of the protocol. */
+  /** Converts an event to a line of JSON. Default: the event as the protocol has it. */
   readonly toJson?: (event: TaskMessage) => unknown
 }
 
 /**
- * As text: progress on standard error, then the results on standard output. As JSON: every event, one a line.
+ * Follows a task. With text output, prints progress to standard error, and then the results to standard output. With JSON output, prints each event as
+ * one line.
  * @throws the errors of `TaskClient.watch`; a ConnectionError names the task
  */
 export async function followTask(client: TaskClient, taskId: string, options: FollowOptions): Promise<ExitCode> {
@@ -56,7 +57,7 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
     connection.unsubscribe()
     view.end()
   }
-  // A watch ends with `task_complete`, or throws.
+  // A watch either ends with `task_complete` or throws, so this is a bug of the client.
   if (end === undefined) throw new Error(`The watch of ${taskId} ended before the task.`)
   if (!isJson) {
     const files = createResultFiles(taskId)
@@ -65,7 +66,10 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
   return exitCodes[end.status]
 }
 
-/** The text that the commands returned, the files of their images, and other content as JSON. A result that is too large for the event is read with its own request. */
+/**
+ * The texts that the commands returned, the paths of files with their images, and other content as JSON. A result that is too large for an event is read
+ * with a separate request.
+ */
 async function* resultTexts(
   client: TaskClient,
   { taskId, results }: TaskCompleteMessage,

@@ -29,16 +29,16 @@ const OTHER_PORT = 'choose another with --port or --ws-port, or stop the program
 /** The result of one check. */
 export interface Finding {
   readonly check: string
-  /** Only `missing` sets the exit code 6. */
+  /** Only a finding with the state `missing` makes `doctor` exit with code 6. */
   readonly state: 'ok' | 'note' | 'missing'
   readonly detail: string
 }
 
-/** The time limit of a request, in ms. */
+/** The time limit of a request to a server, in ms. */
 const ANSWER_MS = 2000
 const LEAST_NODE = [20, 19] as const
 
-/** Optional packages, and the features that need them. */
+/** The optional packages, and the features that need each. */
 const optionalPackages = {
   '@statelyai/inspect': 'the inspector in a browser, and its relay',
   'fast-check': 'agent-tasks/testing',
@@ -55,11 +55,11 @@ const optionalPackages = {
 } as const
 
 export interface CheckupOptions {
-  /** `agent-tasks.config.json`, or another file. */
+  /** The path of the configuration; undefined for `agent-tasks.config.json` in the working directory. */
   readonly configPath: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Whether to start instances. A configuration may name any program, and may have come with a repository. */
+  /** Whether to start the programs of instances. By default no program is started, because the configuration may have come with a repository. */
   readonly start: boolean
 }
 
@@ -108,13 +108,13 @@ async function* checkConfigured(
     const check = `instance ${id}`
     const { command, env: more } = location
     const at = resolve(folder, own)
-    // The check of a URL only lists its tools, and starts no program.
+    // A URL is always checked, because this only lists its tools and starts no program.
     if (command === undefined || start) yield checkInstance(id, { ...location, cwd: at })
     else yield checkProgram(check, command, { cwd: at, env: { ...env, ...more } })
   }
 }
 
-/** Checks the Redis of subagents on workers, or the one that the environment names. */
+/** Checks the Redis that the configuration or the environment names for subagents on workers. */
 async function* checkWorkers(config: AgentConfig, env: CheckupOptions['env']): AsyncGenerator<Finding> {
   const isNamed = [config.workers.connection, env[CONNECTION_VARIABLE]].some((url) => url !== undefined && url !== '')
   if (!isNamed && !config.subagents.some(({ runsOn }) => runsOn === 'workers')) return
@@ -134,14 +134,14 @@ async function* checkWorkers(config: AgentConfig, env: CheckupOptions['env']): A
   }
 }
 
-/** A Redis that may lose tasks is a note, because that can be intended. */
+/** A Redis that may lose tasks is only a note, because this can be intended. */
 const toState = { ok: 'ok', note: 'note', lossy: 'note', unusable: 'missing' } as const
 
-/** Reads the store of the MCP server's session, without opening it for writing. */
+/** Reads the store of the MCP server's session, and does not open the store for writing. */
 function checkStore({ folder, key }: Extract<SessionPlace, { folder: string }>): Finding {
   const check = 'store'
   const found = attempt(() => {
-    // Fails without SQLite, even if there is no file yet.
+    // Without SQLite this fails, even if the store has no file yet.
     openDatabase(':memory:').close()
     const sessions = existsSync(folder) ? readSessions(folder) : []
     accessSync(nearestFolder(folder), constants.W_OK | constants.X_OK)
@@ -155,7 +155,7 @@ function checkStore({ folder, key }: Extract<SessionPlace, { folder: string }>):
   return { check, state: 'ok', detail: `${folder}: ${own.length} file(s) of session ${JSON.stringify(key)}${use}` }
 }
 
-/** Reads the session of the MCP server in its PostgreSQL. */
+/** Reads the session of the MCP server from its store on PostgreSQL. */
 async function checkServerStore({ url, key }: Extract<SessionPlace, { url: string }>): Promise<Finding> {
   const check = 'store'
   try {
@@ -168,7 +168,7 @@ async function checkServerStore({ url, key }: Extract<SessionPlace, { url: strin
   }
 }
 
-/** The folder, or its nearest ancestor that exists. */
+/** The folder itself, or the nearest parent folder that exists. */
 const nearestFolder = (folder: string): string => (existsSync(folder) ? folder : nearestFolder(dirname(folder)))
 
 export function checkNode(version: string): Finding {
@@ -190,7 +190,7 @@ export function checkPackage(name: string, use: string, cwd: string): Finding {
 
 const manifestSchema = z.object({ version: z.string().max(100) })
 
-/** The version of a manifest. It is read as a file, because `require` would run the code of a folder with that name. */
+/** The version in a manifest. The manifest is read as a file, because `require` could run code of the package. */
 function versionIn(manifest: string): string | undefined {
   const found = readFoundFile(manifest)
   if (found === undefined || 'problem' in found) return undefined
@@ -198,7 +198,7 @@ function versionIn(manifest: string): string | undefined {
   return 'value' in read ? read.value.version : undefined
 }
 
-/** Looks up a program as the system would, without starting it. */
+/** Looks up a program as the system does, without starting the program. */
 export function checkProgram(check: string, command: string, lookup: LookupOptions): Finding {
   const path = findProgram(command, lookup)
   if (path !== undefined) return { check, state: 'ok', detail: path === command ? path : `${command} is ${path}` }
@@ -212,10 +212,10 @@ export function checkProgram(check: string, command: string, lookup: LookupOptio
 
 async function checkInstance(id: string, location: object): Promise<Finding> {
   const check = `instance ${id}`
-  // The program must not outlive a Ctrl-C, so the exit of this process kills it.
+  // Ctrl-C must also end the program. The exit of this process kills it.
   const unsubscribe = disposeOnSignals(() => undefined)
   try {
-    // Loading the configuration has checked it.
+    // The configuration was checked when it was loaded, so the cast is safe.
     const instance = await mcpInstance({ ...(location as { command: string }), id })
     try {
       const { length } = await instance.listTools()
@@ -240,7 +240,10 @@ async function checkPort(host: string, port: number, whenTaken: string): Promise
   return { check, state: 'note', detail: `in use: ${whenTaken}` }
 }
 
-/** @returns the error code when the port cannot be used */
+/**
+ * Listens on a port for a moment.
+ * @returns the error code if the port cannot be used
+ */
 function listenBriefly(host: string, port: number): Promise<string | undefined> {
   return new Promise((done) => {
     const probe = createServer()

@@ -1,10 +1,10 @@
-/** The text that `serve` prints when it listens: its URLs, and examples to paste. */
+/** The text that `serve` prints when it listens: its URLs, and example commands to paste. */
 import { resolve } from 'node:path'
 import type { TaskServer } from '../server/start-task-server.js'
 
 /**
  * @param instances the ids of the connected instances
- * @param pageUrl the page, with its token
+ * @param pageUrl the URL of the page, with its token
  */
 export function introduce(
   { httpUrl, wsUrl, config }: TaskServer,
@@ -26,12 +26,12 @@ export function introduce(
 
 function examples(httpUrl: string, config: TaskServer['config']): string[] {
   const needsToken = config.auth.tokens.length > 0
-  // The user's shell has the variable, so the token is not printed.
+  // The example refers to the variable, which the user's shell has, so that the token is not printed.
   const header = needsToken ? ` -H "authorization: Bearer \${AUTH_TOKENS%%,*}"` : ''
   const token = needsToken ? `, token: process.env.AUTH_TOKENS.split(',')[0]` : ''
   const curl = `curl -s${httpUrl.startsWith('https') ? 'k' : ''} ${httpUrl}/tasks -H 'content-type: application/json'${header}`
   const add = { task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] }
-  // Node rejects a self-signed certificate unless it is in NODE_EXTRA_CA_CERTS.
+  // Node rejects a self-signed certificate, unless the variable NODE_EXTRA_CA_CERTS names its file.
   const { certPath } = config.tls
   const trust = certPath === undefined ? '' : `NODE_EXTRA_CA_CERTS='${resolve(certPath)}' `
   const program = [

@@ -2,8 +2,9 @@
 import { AgentTasksError } from '../errors.js'
 
 /**
+ * Calls `load`, and explains which packages are missing if it fails because of them.
  * @param load imports the modules
- * @throws AgentTasksError with the code `PACKAGES_MISSING` when one of the packages is not installed
+ * @throws AgentTasksError `PACKAGES_MISSING` when one of the packages is not installed
  */
 export async function loadBullmq<T>(load: () => Promise<T>): Promise<T> {
   try {

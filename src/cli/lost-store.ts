@@ -1,13 +1,13 @@
-/** Ends a server whose store is lost, so that its supervisor can restart it. */
+/** Ends a server that has lost its store, so that a supervisor can restart it. */
 import { whenLost } from '../store/lost-store.js'
 import type { Store } from '../store/store.js'
 
-/** The time limit for closing, in ms. */
+/** How long the server may take to close, in ms. */
 const CLOSE_MS = 10_000
 
 /**
- * Closes the server and exits with 1 when the store is lost.
- * @param store its `lost` is watched
+ * When the store is lost, closes the server and exits with code 1.
+ * @param store the store whose promise `lost` is watched
  */
 export function exitWhenLost(store: Pick<Store, 'lost'>, close: () => Promise<void>): void {
   whenLost(store, (reason) => {

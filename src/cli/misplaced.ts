@@ -1,7 +1,7 @@
-/** Suggests the right command line for common mistakes. */
+/** Finds common mistakes in a command line, such as an option without its command, and suggests the right command line. */
 import { AgentTasksError } from '../errors.js'
 
-/** Options of commands, and whether each takes a value. */
+/** Options that belong to a command. The value says whether the option takes a value. */
 const COMMAND_OPTIONS: Readonly<Record<string, boolean>> = {
   '--url': true,
   '--page': true,
@@ -10,7 +10,7 @@ const COMMAND_OPTIONS: Readonly<Record<string, boolean>> = {
   '--reconnect': true,
 }
 
-/** @throws AgentTasksError that names the right command line */
+/** @throws AgentTasksError that contains the right command line */
 export function checkPlaces(args: readonly string[]): void {
   const [first = '', second = '<id>'] = args
   if (first === 'cancel') throw misplaced('There is no command cancel.', ['tasks', 'cancel', second])

@@ -1,7 +1,10 @@
 /** Numbers on the command line. */
 import { InvalidInputError } from '../errors.js'
 
-/** @throws InvalidInputError that names the option */
+/**
+ * Reads an integer.
+ * @throws InvalidInputError that names the option
+ */
 export function readInteger(option: string, value: string, least: number, most: number): number {
   const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
   if (!(number >= least && number <= most)) {

@@ -21,7 +21,7 @@ import { checkPlaces } from './misplaced.js'
 import { toLines } from '../text/control-characters.js'
 import { toJsonLine, type ProgramIO } from './terminal.js'
 
-/** @param version the output of --version */
+/** @param version the text that `--version` prints */
 export function createProgram(io: ProgramIO, version: string): Command {
   const program = new Command('agent-tasks')
     .description('Background work for AI agents: every result comes back exactly once.')
@@ -75,7 +75,7 @@ export async function runProgram(args: readonly string[], io: ProgramIO, version
     return EXIT.ok
   } catch (error) {
     if (error instanceof CommandEnd) return error.exitCode
-    // commander has printed its message, help or version.
+    // commander has already printed its message, the help or the version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     const { message, hint, code, exitCode } = describeError(error)
     if (args.includes('--json')) io.stderr.write(`${toJsonLine({ error: message, code, hint })}\n`)

@@ -1,10 +1,10 @@
-/** Writes the images and other bytes that commands return to files, because a terminal cannot show them. */
+/** Writes images and other binary content that commands return to files, because a terminal cannot show them. */
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface ResultFiles {
-  /** Writes the bytes of a content block into a new file, and returns its path; undefined for content without bytes. */
+  /** Writes the bytes of a content block to a new file and returns its path. Returns undefined for content without bytes. */
   save(part: unknown): Promise<string | undefined>
 }
 
@@ -18,7 +18,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/pdf': 'pdf',
 }
 
-/** @param name the prefix of the file names: the id of a task. Only its letters, digits and underscores are used */
+/** @param name the prefix of the file names, such as the id of a task; only its letters, digits and underscores are used */
 export function createResultFiles(name: string): ResultFiles {
   let folder: Promise<string> | undefined
   let count = 0
@@ -26,7 +26,7 @@ export function createResultFiles(name: string): ResultFiles {
     save: async (part) => {
       const { data, mimeType } = Object(part) as { readonly data?: unknown; readonly mimeType?: unknown }
       if (typeof data !== 'string' || typeof mimeType !== 'string') return undefined
-      // mkdtemp makes the folder readable for this user only.
+      // mkdtemp creates a folder that only this user can read.
       folder ??= mkdtemp(join(tmpdir(), 'agent-tasks-'))
       count += 1
       const extension = Object.hasOwn(EXTENSIONS, mimeType) ? EXTENSIONS[mimeType] : 'bin'

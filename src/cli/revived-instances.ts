@@ -1,19 +1,19 @@
-/** Restarts the MCP servers of `serve` when they are lost, with a back-off, until the server closes. */
+/** Restarts the MCP servers of `serve` when their connection is lost. The delay grows with each attempt (back-off). Stops when the server closes. */
 import { createReconnection } from '../client/reconnection.js'
 import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { Log } from '../http/log.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import type { Instance } from '../instances/instance.js'
 
-/** The first and the longest delay, in ms. */
+/** The first and the maximum delay, in ms. */
 const BACK_OFF = { initialMs: 1000, maxMs: 60_000, jitter: 0 } as const
 
-/** After a connection of at least this time, in ms, the back-off starts again at the first delay. */
+/** If a connection has lasted for this time, in ms, the next delay is the first one again. */
 const STABLE_MS = 60_000
 
 export interface RevivalOptions {
   readonly instances: InstanceManager
-  /** The function that starts each instance, by id. Other instances are not restarted. */
+  /** For each instance that is restarted, by id: the function that starts it. */
   readonly starts: ReadonlyMap<string, () => Promise<Instance>>
   readonly clock: Clock
   readonly log: Log
@@ -25,7 +25,10 @@ interface Lost {
   timer?: LongTimer
 }
 
-/** @returns a function that stops it; call it before the instances are disconnected */
+/**
+ * Restarts lost instances from now on.
+ * @returns a function that stops the restarts; call it before the instances are disconnected
+ */
 export function reviveInstances({ instances, starts, clock, log }: RevivalOptions): () => void {
   const delayOf = createReconnection(BACK_OFF)
   const all = new Map<string, Lost>(
@@ -61,7 +64,7 @@ export function reviveInstances({ instances, starts, clock, log }: RevivalOption
   const unsubscribe = instances.onDisconnect((id, reason) => {
     const lost = all.get(id)
     if (lost === undefined) return
-    // A program that ends soon after each start keeps its longer delay.
+    // If the program ended soon after its start, the delay is not reset.
     if (elapsedMs(clock) - lost.connectedAt >= STABLE_MS) lost.attempts = 0
     plan(id, lost, `was lost: ${reason.replace(/\.$/, '')}`)
   })

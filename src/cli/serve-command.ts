@@ -58,7 +58,10 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
       'join a cluster of servers behind one address, which keeps tasks in Redis: redis://… or rediss://… (default: AGENT_TASKS_CONNECTION, or no cluster)',
     )
     .option('--cluster <name>', 'with --connection: the name of the cluster (default: agent-tasks)')
-    .option('--public-url <url>', 'with --connection: the address that all servers are behind, for clients and workers')
+    .option(
+      '--public-url <url>',
+      'with --connection: the address of the load balancer in front of all servers, which clients and workers use',
+    )
     .option(
       '--redis-without-password',
       'with --connection: accept a Redis without a password that other machines can reach',
@@ -93,7 +96,7 @@ Examples:
     .action((options: ServeOptions) => serve(options, io))
 }
 
-/** Resolves when the server listens; its sockets keep the process alive until a signal. */
+/** Resolves when the server listens. The sockets of the server keep the process alive until a signal ends it. */
 async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const wanted = parseInstanceOptions(options.instance)
   const port = options.port === undefined ? undefined : readInteger('--port', options.port, 0, 65_535)
@@ -116,11 +119,12 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
     stopReviving()
     await agent?.dispose()
     await (server?.close() ?? Promise.all(instances.map((instance) => instance.close())))
-    // The page is closed last, so that it shows how the tasks end.
+    // The page is closed last, because it shows how the tasks end.
     await page?.close()
     await inspector?.close()
   }
-  // Signals are handled before the first instance starts. The server has its own time limit, drainMs.
+  // Signals are handled before the first instance starts, so that an early signal also closes the instances. `drainMs` limits how long the server takes
+  // to close.
   const stopListening = disposeOnSignals(close, { exitCode: 0, limitMs: Infinity })
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
@@ -138,7 +142,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
       clock: systemClock,
       log: createLog(server.config.logLevel),
     })
-    // In a cluster the page would show only the tasks that run on this server.
+    // In a cluster there is no page, because it would show only the tasks that run on this server.
     if (options.page && cluster === undefined) {
       const { taskManager, httpUrl: restUrl, config } = server
       const hasRestTokens = config.auth.tokens.length > 0
@@ -163,13 +167,13 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   }
 }
 
-/** @param url `true` for the default relay */
+/** @param url the URL of the relay; `true` for the default relay */
 async function inspectorFor(url: string | true | undefined): Promise<Inspector | undefined> {
   if (url === undefined) return undefined
-  // Loaded on demand.
+  // The module is loaded only when it is needed.
   const { createInspector } = await import('../inspect/inspector.js')
   return createInspector(url === true ? {} : { url })
 }
 
-/** `GET /` links to the page, and must not reveal its token. */
+/** The answer of `GET /` links to the page, and must not contain the token of the page. */
 const withoutToken = (pageUrl: string): string => new URL('/', pageUrl).href

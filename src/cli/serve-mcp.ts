@@ -1,4 +1,4 @@
-/** Serves MCP over stdio or streamable HTTP. Over stdio, standard output carries the protocol, so messages go to standard error. */
+/** Serves MCP over stdio or streamable HTTP. Over stdio, standard output carries the protocol, so all messages go to standard error. */
 import { defined } from '../defined.js'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { loadAgentConfig } from '../mcp/config-file.js'
@@ -19,30 +19,33 @@ import { sentSubagents } from './worker-subagents.js'
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions {
-  /** The configuration file. Default: `agent-tasks.config.json` in the working directory, if it exists and is trusted. */
+  /** The path of the configuration file. Default: `agent-tasks.config.json` in the working directory, if this file exists and is trusted. */
   readonly config?: string | undefined
   readonly env: Environment
-  /** Serve over HTTP instead of stdio. */
+  /** Whether to serve over HTTP instead of stdio. */
   readonly http?: boolean | undefined
   readonly host?: string | undefined
   readonly port?: number | undefined
-  /** The folder of the store, or the URL of a PostgreSQL. Default: `store` of the configuration. */
+  /** The folder of the store, or the URL of a PostgreSQL database. Default: `store` of the configuration. */
   readonly store?: string | undefined
-  /** The session key. Default: `session` of the configuration, or the working directory. */
+  /** The name of the session. Default: `session` of the configuration, or the working directory. */
   readonly session?: string | undefined
-  /** The Redis of a cluster whose instances run commands; `cluster` is its name, or `true`. Default: the instances of the configuration. */
+  /**
+   * The URL of the Redis of a cluster, and in `cluster` its name or `true` for the default name. Commands then run on the instances of the cluster.
+   * Default: the instances of the configuration.
+   */
   readonly connection?: string | undefined
   readonly cluster?: string | boolean | undefined
-  /** Serve a page that shows the tasks. */
+  /** Where to serve a page that shows the tasks. Default: no page. */
   readonly page?: PageSettings
 }
 
-/** After the time limit all programs are killed with this process. */
+/** If closing takes longer than this time limit, the process exits, which kills all programs. */
 const ending = { exitCode: 0, limitMs: 10_000 } as const
 
 /**
- * Serves until a signal, or over stdio until the client disconnects; then it exits the process.
- * @throws ConfigFileError, InvalidSettingError, StoreError before anything is started
+ * Serves until a signal ends it, or over stdio until the client disconnects. Then exits the process.
+ * @throws ConfigFileError, InvalidSettingError or StoreError before the server starts
  */
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   const { config: path, env, http = false, host, port, store, session, connection, cluster, page } = options
@@ -78,7 +81,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   try {
     await start()
   } catch (error) {
-    // The server did not start, so it does not use the store.
+    // The server did not start, so it does not close the store.
     if (typeof opened === 'object') await opened.close()
     throw error
   }
@@ -105,7 +108,11 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   }
 }
 
-/** Opens a PostgreSQL. The MCP server opens a folder itself. @throws StoreError, InvalidSettingError */
+/**
+ * Opens a store on PostgreSQL. The MCP server itself opens a store in a folder.
+ * @throws StoreError when the store cannot be opened
+ * @throws InvalidSettingError for an invalid URL
+ */
 async function openPlace(
   place: SessionPlace | undefined,
   say: (line: string) => void,

@@ -8,20 +8,20 @@ import { readInteger } from './numbers.js'
 
 /** Where a command serves the page. */
 export interface PageSettings {
-  /** Undefined for the default port, or a free one if that is taken. */
+  /** The port. If it is undefined: the default port, or a free port if another program uses the default port. */
   readonly port: number | undefined
-  /** The file of its token. */
+  /** The path of the file that contains the token of the page. */
   readonly tokenFile: string | undefined
   readonly traceUrl: string | undefined
 }
 
-/** The options of a command that are about its page, besides the port. */
+/** The options of a command that concern its page, except the port. */
 export interface PageFlags {
   readonly pageTokenFile?: string
   readonly traceUrl?: string
 }
 
-/** The options of `PageFlags`: their flags and descriptions. */
+/** The flags and descriptions of the options in `PageFlags`. */
 export const TOKEN_FILE_OPTION = [
   '--page-token-file <file>',
   'the token of the page is read from this file, or made and written there, so that its link stays valid (default: a new token each time)',
@@ -32,8 +32,8 @@ export const TRACE_URL_OPTION = [
 ] as const
 
 /**
- * @param option the name of the option of the port, for errors
- * @throws InvalidInputError
+ * @param option the name of the option that sets the port, for errors
+ * @throws InvalidInputError for an invalid port
  */
 export function readPageSettings(option: string, port: string | undefined, flags: PageFlags): PageSettings {
   const { pageTokenFile: tokenFile, traceUrl } = flags
@@ -42,12 +42,16 @@ export function readPageSettings(option: string, port: string | undefined, flags
   return { port: port === undefined ? undefined : readInteger(option, port, 0, 65_535), tokenFile, traceUrl }
 }
 
-/** @throws InvalidSettingError for a given port that is in use; InvalidInputError for the file of the token */
+/**
+ * Serves the page.
+ * @throws InvalidSettingError if the given port is in use
+ * @throws InvalidInputError if the file of the token cannot be used
+ */
 export async function servePage(
   { port, tokenFile, traceUrl }: PageSettings,
   given: Omit<TaskPageOptions, 'port'>,
 ): Promise<TaskPage> {
-  // Loaded on demand.
+  // The module is loaded only when it is needed.
   const { createTaskPage } = await import('../page/create-task-page.js')
   const token = tokenFile === undefined ? undefined : tokenOfFile(tokenFile, '--page-token-file')
   const options = { ...given, ...defined({ token, traceUrl }) }
@@ -56,7 +60,7 @@ export async function servePage(
     return await createTaskPage(options)
   } catch (error) {
     if (!(error instanceof InvalidSettingError)) throw error
-    // Another server on this machine uses the default port.
+    // Another program on this machine uses the default port, so the page gets a free port.
     return createTaskPage({ ...options, port: 0 })
   }
 }

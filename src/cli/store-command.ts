@@ -1,4 +1,4 @@
-/** `agent-tasks store show|export|check|copy`: reads a store, also while its owner runs, or copies it. Only the target of a copy is written. */
+/** `agent-tasks store show|export|check|copy`: reads a store, even while another process owns it, or copies it. Only the target of a copy is written. */
 import { isUndelivered } from '../../machines/task-entry.js'
 import { hasEnded } from '../../machines/task-status.js'
 import { basename } from 'node:path'
@@ -23,7 +23,7 @@ import { formatAge, formatTable, oneLine } from './table.js'
 import { createTerminal, type ProgramIO, type Terminal } from './terminal.js'
 import type { StoredCommandTask } from '../store/store.js'
 
-/** How much of a goal a line shows, in characters. */
+/** The maximum number of characters of a goal in a line. */
 const GOAL_CHARS = 60
 
 export function addStoreCommand(program: Command, io: ProgramIO): void {
@@ -124,7 +124,7 @@ function show(contents: StoreContents, isJson: boolean, io: ProgramIO): void {
   if (instances.length > 0) terminal.say(`Remote workers that may connect again: ${instances.length}.`)
 }
 
-/** Excludes the row that only keeps the last place in the order of submission. */
+/** Excludes one row that is not a task: it only stores the last position in the order of submission. */
 const isTask = ({ status }: StoredCommandTask): boolean => status !== FORGOTTEN
 
 function showSessions(sessions: readonly StoredSession[], isJson: boolean, io: ProgramIO): void {
@@ -202,7 +202,7 @@ async function check(location: string, isJson: boolean, io: ProgramIO): Promise<
   throwFirst(errors, terminal)
 }
 
-/** Throws the first error, for the exit code, after it has printed the others. */
+/** Prints all errors but the first, and throws the first, which determines the exit code. */
 function throwFirst([first, ...others]: readonly Error[], terminal: Terminal): void {
   for (const { message } of others) terminal.say(message)
   if (first !== undefined) throw first
@@ -228,7 +228,11 @@ async function copy(from: string, to: string, io: ProgramIO): Promise<void> {
   }
 }
 
-/** Opens a store as its owner. @throws StoreError, InvalidSettingError */
+/**
+ * Opens a store as its owner.
+ * @throws StoreError when the store cannot be opened
+ * @throws InvalidSettingError for an invalid location
+ */
 async function openAt(location: string): Promise<OpenStore> {
   if (isPostgresUrl(location)) return openStore(postgresStore(parsePostgresUrl(location, 'store')))
   if (!isFolder(location)) return openStore(sqliteStore(location))

@@ -50,7 +50,7 @@ async function submit(file: string, options: SubmitOptions, io: ProgramIO): Prom
   const terminal = createTerminal(io, 'stderr')
   const exitCode = await withClient(options, io, (client) => {
     let taskId: string | undefined
-    // Signals are handled before the task is submitted, so that Ctrl-C always cancels it.
+    // Signals are handled before the task is submitted, so that Ctrl-C always cancels the task.
     return interruptible(
       async (signal) => {
         const submitted = await client.submit(task)

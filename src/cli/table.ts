@@ -2,7 +2,7 @@
 import { systemClock } from '../clock.js'
 import { toOneLine } from '../text/control-characters.js'
 
-/** @returns a line of heads and a line for each row; the last column is not padded */
+/** @returns the line of heads, and one line for each row; the last column is not padded */
 export function formatTable(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const all = [heads, ...rows]
   const widths = heads.map((_head, column) => Math.max(...all.map((row) => (row[column] ?? '').length)))
@@ -14,7 +14,7 @@ export function formatTable(heads: readonly string[], rows: readonly (readonly s
   )
 }
 
-/** The time since a timestamp: `12s`, `3m`, `2h`, `4d`. */
+/** The time since a timestamp as text, such as `12s`, `3m`, `2h` or `4d`. */
 export function formatAge(since: number, now: number = systemClock.now()): string {
   const seconds = Math.max(0, Math.round((now - since) / 1000))
   if (seconds < 120) return `${seconds}s`
@@ -22,7 +22,7 @@ export function formatAge(since: number, now: number = systemClock.now()): strin
   return seconds < 172_800 ? `${Math.round(seconds / 3600)}h` : `${Math.round(seconds / 86_400)}d`
 }
 
-/** A text as one line of at most `most` characters, without control characters. */
+/** Shortens a text to one line of at most `most` characters, without control characters. */
 export function oneLine(text: string, most: number): string {
   const line = toOneLine(text).trim()
   return line.length <= most ? line : `${line.slice(0, most - 3)}...`

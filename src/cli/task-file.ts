@@ -1,4 +1,4 @@
-/** Reads the task for `submit` from a file or standard input. */
+/** Reads the task for `submit` from a file or from standard input. */
 import { readFile } from 'node:fs/promises'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
@@ -8,7 +8,7 @@ import { taskSubmitSchema } from '../protocol/task-submission.js'
 
 /**
  * @param path the path of a JSON file, or `-` for standard input
- * @throws InvalidInputError with the name of the file and the field
+ * @throws InvalidInputError that names the file and the invalid field
  */
 export async function readTask(path: string, readStdin: () => Promise<string>): Promise<TaskSubmission> {
   const name = path === '-' ? 'standard input' : path

@@ -5,16 +5,16 @@ import { oneLine } from './table.js'
 import type { Line, Terminal } from './terminal.js'
 
 export interface TaskView {
-  /** Shows the task at the start and after a reconnection. */
+  /** Shows the whole task, at the start and after the connection was made again. */
   snapshot(task: { readonly commands: readonly CommandLike[] }): void
   show(event: TaskMessage): void
-  /** Shows a message below the events; `''` removes it. */
+  /** Shows a note below the commands; `''` removes the note. */
   note(text: string): void
   /** Stops updating. The last lines stay on the screen. */
   end(): void
 }
 
-/** A submitted command, or a command of a task. */
+/** A command of a task, or a command that is being submitted. */
 interface CommandLike {
   readonly tool_name: string
   readonly intention?: string | undefined
@@ -25,7 +25,7 @@ interface CommandLike {
 interface Row {
   readonly name: string
   status: CommandStatus
-  /** The status in words. */
+  /** The status of the command in words. */
   shown: string
   share: number
   note: string
@@ -58,7 +58,7 @@ function createLines({ say }: Terminal): TaskView {
     show: (event) => {
       if (event.type === 'task_complete') {
         const { status, error } = (last && event.results[last.commandIndex]) ?? {}
-        // The server sends no message for a command that was given up.
+        // The server sends no message when it gives up a command, so its end is shown here.
         if (last !== undefined && status === 'skipped') sayStep(last, statusText(status, error))
         say(`${event.taskId} ${event.status} ${outcome(event)}`.trimEnd())
       } else {
@@ -116,10 +116,10 @@ function createBars(live: NonNullable<Terminal['live']>): TaskView {
   }
 }
 
-/** The rows that fit on the screen: those around the running command, or around the next one. */
+/** Selects the rows that fit on the screen: those around the running command, or around the next command. */
 function shownRows(rows: readonly Row[], most: number): { readonly first: number; readonly end: number } {
   if (rows.length <= most) return { first: 0, end: rows.length }
-  // One line of the screen says which commands are shown.
+  // One line is needed for a text that says which commands are shown.
   const count = Math.max(1, most - 1)
   const running = rows.findIndex(({ status }) => status === 'running')
   const next = rows.findIndex(({ status }) => status === 'pending')

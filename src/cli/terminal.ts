@@ -1,6 +1,6 @@
 /**
- * The output of a command: text or JSON, with colour only on a terminal. Control characters are removed here, because most of
- * the texts come from a server, its tools or their programs.
+ * The output of a command: text or JSON, with colour only on a terminal. Control characters are removed here, because most texts come from servers,
+ * tools and programs, which are not trusted.
  */
 import { Chalk, type ChalkInstance } from 'chalk'
 import { createLogUpdate } from 'log-update'
@@ -25,7 +25,7 @@ export interface ProgramIO {
 
 type Colour = 'green' | 'yellow' | 'red' | 'cyan' | 'dim'
 
-/** A line, or its parts: text, or text with a colour. */
+/** A line: text, or a list of texts with and without a colour. */
 export type Line = string | readonly (string | Coloured)[]
 
 export interface Coloured {
@@ -38,13 +38,13 @@ export interface Terminal {
   readonly print: (line: Line) => void
   /** Prints several lines to standard output. */
   readonly printLines: (text: string) => void
-  /** Prints the text that a tool returned to standard output. It is unchanged unless that is a terminal. */
+  /** Prints the text that a tool returned to standard output. Control characters are removed only if standard output is a terminal. */
   readonly printResult: (text: string) => void
   /** Prints a value of the result as a line of JSON. */
   readonly printJson: (value: unknown) => void
   /** Prints a message to standard error. */
   readonly say: (line: string) => void
-  /** Lines that can be redrawn; undefined when the stream is not a terminal. */
+  /** Lines that can be redrawn; undefined if the stream is not a terminal. */
   readonly live: LiveLines | undefined
 }
 
@@ -53,11 +53,11 @@ export interface LiveLines {
   /** How many lines fit on the screen. */
   readonly rows: number
   draw(lines: readonly Line[]): void
-  /** Stops redrawing; the last lines stay. */
+  /** Stops redrawing. The last lines stay on the screen. */
   done(): void
 }
 
-/** @param liveOn the stream with the lines that are redrawn: stderr for progress, stdout if the lines are the result */
+/** @param liveOn the stream on which lines are redrawn: `stderr` for progress, `stdout` if the lines are the result */
 export function createTerminal({ stdout, stderr, env }: ProgramIO, liveOn: 'stdout' | 'stderr'): Terminal {
   const stream = liveOn === 'stdout' ? stdout : stderr
   const chalk = new Chalk({ level: hasColour(stream, env) ? 1 : 0 })
@@ -71,10 +71,10 @@ export function createTerminal({ stdout, stderr, env }: ProgramIO, liveOn: 'stdo
   }
 }
 
-/** One line of JSON. All control characters are escaped, which JSON.stringify does only for some. */
+/** A value as one line of JSON. All control characters are escaped, because JSON.stringify escapes only some of them. */
 export const toJsonLine = (value: unknown): string => escapeControls(JSON.stringify(value))
 
-/** `NO_COLOR` (https://no-color.org) and `FORCE_COLOR` (https://force-color.org) take precedence. */
+/** Whether a stream gets colour. `NO_COLOR` (https://no-color.org) and `FORCE_COLOR` (https://force-color.org) override the kind of stream. */
 function hasColour(stream: Output, env: ProgramIO['env']): boolean {
   const isSet = (name: string): boolean => env[name] !== undefined && env[name] !== ''
   if (isSet('NO_COLOR')) return false
@@ -100,7 +100,7 @@ function createLive(stream: Output, chalk: ChalkInstance): LiveLines {
   const update = createLogUpdate(stream as NodeJS.WriteStream)
   return {
     get rows() {
-      // The cursor needs the line below.
+      // The cursor needs one line below the last line.
       return Math.max(2, (stream.rows ?? 24) - 1)
     },
     draw: (lines) => {

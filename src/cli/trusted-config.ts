@@ -6,10 +6,13 @@ import { trustBytes, trustFile } from '../mcp/trust.js'
 import { CONFIG_FILE_NAME, type AgentConfig } from '../protocol/agent-config.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
-/** Writes an example, and trusts it. @throws ConfigFileError */
+/**
+ * Writes the example configuration and records that the user trusts it.
+ * @throws ConfigFileError when the file exists or cannot be written
+ */
 export function initConfig(file: string, io: ProgramIO): void {
   const { bytes, mode } = writeStarterConfig(file)
-  // Only a file with this name is used without `--config`, so only it needs trust.
+  // Only a file with this name is found without `--config`, so only such a file needs to be trusted.
   const needsTrust = basename(file) === CONFIG_FILE_NAME
   const terminal = createTerminal(io, 'stdout')
   terminal.print(`Wrote ${file}. \`agent-tasks doctor\` checks it.`)
@@ -18,7 +21,10 @@ export function initConfig(file: string, io: ProgramIO): void {
   terminal.print('You have trusted it, so `agent-tasks mcp` uses it in this folder.')
 }
 
-/** Trusts the present content of a file, and prints what it can start. @throws ConfigFileError */
+/**
+ * Records that the user trusts a file with its present content, and prints what the file can start.
+ * @throws ConfigFileError when the file cannot be trusted
+ */
 export function trustConfig(file: string, io: ProgramIO): void {
   let config: AgentConfig | undefined
   const records = trustFile(file, io.env, (bytes) => (config = parseConfigBytes(bytes, file)))
@@ -29,7 +35,7 @@ export function trustConfig(file: string, io: ProgramIO): void {
   print(`Recorded in ${records.join(' and ')}.`)
 }
 
-/** One line for each program that a configuration starts, and for each server that it connects to. */
+/** One line for each program that the configuration starts, and for each server that it connects to. */
 function startable({ subagents, instances, commands, workers, store }: AgentConfig): string[] {
   const line = (words: readonly string[]): string => words.map((word) => JSON.stringify(word)).join(' ')
   const variables = (env: object = {}): string => {

@@ -1,4 +1,4 @@
-/** `agent-tasks worker`: runs the tasks that servers send. */
+/** `agent-tasks worker`: runs subagents for tasks that servers send over Redis. */
 import type { Command } from 'commander'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { createLog } from '../http/log.js'

@@ -1,4 +1,4 @@
-/** The subagents of a configuration that run on workers, for the server that sends their tasks and for the worker that runs them. */
+/** The subagents of a configuration that run on workers. The server that sends their tasks uses this file, and so does the worker that runs them. */
 import { systemClock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
 import { configuredSubagents } from '../mcp/configured-subagents.js'
@@ -6,14 +6,14 @@ import type { AgentConfig } from '../protocol/agent-config.js'
 import type { SubagentDefinition } from '../tools/subagents.js'
 import { loadBullmq } from './load-bullmq.js'
 
-/** The environment variable with the URL of the Redis. */
+/** The environment variable that contains the URL of the Redis. */
 export const CONNECTION_VARIABLE = 'AGENT_TASKS_CONNECTION'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The URL of the Redis.
- * @param why the reason that it is needed, for the error
+ * Returns the URL of the Redis.
+ * @param why what the Redis is needed for, for the error
  * @throws InvalidSettingError when no URL is set
  */
 export function redisAccess({ workers }: AgentConfig, env: Environment, option: string | undefined, why: string) {
@@ -24,11 +24,14 @@ export function redisAccess({ workers }: AgentConfig, env: Environment, option: 
   throw new InvalidSettingError('workers.connection', undefined, expected)
 }
 
-/** The URL of the Redis of the workers. @throws InvalidSettingError when no URL is set */
+/**
+ * Returns the URL of the Redis for workers.
+ * @throws InvalidSettingError when no URL is set
+ */
 export const workersAccess = (config: AgentConfig, env: Environment, option?: string) =>
   redisAccess(config, env, option, 'a subagent runs on workers')
 
-/** Loads the check of a Redis. */
+/** Loads the module that checks a Redis. */
 export async function loadRedisChecks() {
   const [{ connectBriefly }, { checkRedis }] = await loadBullmq(() =>
     Promise.all([import('../bullmq/connection.js'), import('../bullmq/redis-checks.js')]),
@@ -36,7 +39,7 @@ export async function loadRedisChecks() {
   return { connectBriefly, checkRedis }
 }
 
-/** The subagents whose tasks a server sends to workers, by name. */
+/** Returns the subagents whose tasks the server sends to workers, by name. */
 export async function sentSubagents(
   config: AgentConfig,
   env: Environment,
@@ -60,11 +63,18 @@ export async function sentSubagents(
   )
 }
 
-/** The subagents that a worker runs, by name. @throws InvalidSettingError when the configuration has no such subagent */
+/**
+ * Returns the subagents that a worker runs, by name.
+ * @throws InvalidSettingError when the configuration has no such subagent
+ */
 export function workerSubagents(config: AgentConfig, folder: string): Record<string, SubagentDefinition> {
   const subagents = config.subagents.filter(({ runsOn }) => runsOn === 'workers')
   if (subagents.length === 0) {
-    throw new InvalidSettingError('subagents', config.subagents.length, 'at least one with "runsOn": "workers"')
+    throw new InvalidSettingError(
+      'subagents',
+      config.subagents.length,
+      'at least one subagent with "runsOn": "workers"',
+    )
   }
   return Object.fromEntries(
     configuredSubagents({ ...config, subagents }, { folder, projectFolder: process.cwd() }, systemClock),

@@ -1,4 +1,4 @@
-/** `agent-tasks worktrees list|remove`: the worktrees that tasks with `isolation: 'worktree'` have left in a repository. */
+/** `agent-tasks worktrees list|remove`: lists or removes the worktrees that tasks with `isolation: 'worktree'` have left in a repository. */
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../clock.js'
@@ -29,13 +29,13 @@ export function addWorktreesCommand(program: Command, io: ProgramIO): void {
       .option('--repository <dir>', 'a folder of the repository', '.')
       .option('--json', 'print JSON, one worktree a line')
   add('list', true)
-    .description('list them, and who uses them')
+    .description('list the worktrees, and the processes that use them')
     .addHelpText('after', '\nExamples:\n  $ agent-tasks worktrees')
     .action((options: WorktreesOptions) => list(options, io))
   add('remove')
-    .description('remove those that nobody uses, with their branches: all, or these')
+    .description('remove worktrees that no process uses, with their branches: all, or the given ones')
     .argument('[tasks...]', 'ids of tasks')
-    .option('--force', 'also those with files or commits that are nowhere else, which are lost then')
+    .option('--force', 'also remove worktrees with files or commits that are only there; this work is lost')
     .addHelpText(
       'after',
       '\nA worktree is spared while its host or its program runs.\n\nExamples:\n  $ agent-tasks worktrees remove\n  $ agent-tasks worktrees remove --force 4711',
@@ -85,7 +85,7 @@ async function remove(tasks: string[], { repository, force, json }: WorktreesOpt
         return `it has changes (commits: ${unsaved.commits}, files: ${unsaved.files}); --force removes them`
       }
       try {
-        // The main repository runs git, because the working directory may be this worktree.
+        // git runs in the main repository, because the working directory may be the worktree that is removed.
         const from = { ...found, top: found.commonDir }
         await removeWorktree({ ...one, repository: from }, unsaved.tip, { clock: systemClock })
         return undefined
@@ -100,7 +100,7 @@ async function remove(tasks: string[], { repository, force, json }: WorktreesOpt
 
 type Attempt = Unsaved & { readonly problem?: string }
 
-/** The changes that would be lost. Nothing has run in a worktree that was not completed. */
+/** The work that would be lost. If a worktree was not completed, nothing has run in it. */
 const attempt = (one: LeftWorktree): Promise<Attempt> =>
   one.notes === undefined
     ? Promise.resolve({ commits: 0, files: 0, tip: undefined })

@@ -137,7 +137,7 @@ function backgroundRefusal({ maxAsyncTasks, maxWaiting }: ClientLimits): ToolRes
 }
 
 function commandRefusal(max: number): ToolResult {
-  const advice = `${ADVICE.join(', or ')}. One that was cancelled counts until its program has ended.`
+  const advice = `${ADVICE.join(', or ')}. A cancelled command counts until its program has ended.`
   return refusal(`Max commands (${max}) reached`, advice, max)
 }
 

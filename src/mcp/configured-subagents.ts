@@ -10,7 +10,7 @@ import { configuredAcpAgent } from './configured-acp-agent.js'
 
 /** The directories in which programs run. */
 export interface Folders {
-  /** The folder of the configuration, to which its paths are relative. */
+  /** The folder of the configuration. Relative paths in the configuration start from it. */
   readonly folder: string
   /** The directory of a subagent without a `cwd`, unless the client reports a project. */
   readonly projectFolder: string

@@ -133,7 +133,7 @@ async function answerTo(
     if (!parsed.success) return failure('INVALID_INPUT', 'Expected a line of JSON: { token, message, schema? }.')
     const { token: given, message, schema } = parsed.data
     if (given !== token)
-      return failure('UNAUTHORIZED', `The token of the question is wrong: it must be the value of ${TOKEN_VARIABLE}.`)
+      {return failure('UNAUTHORIZED', `The token of the question is wrong: it must be the value of ${TOKEN_VARIABLE}.`)}
     // `ask` validates the message and the schema.
     return await ask((schema === undefined ? { message } : { message, schema }) as TaskQuestionInput)
   } catch (error) {

@@ -1,4 +1,4 @@
-/** The time after which a call stops waiting for its task, which then continues in the background. */
+/** The option that limits how long a call waits for its task. After this time, the task continues in the background. */
 import { z } from 'zod'
 import { deprecateMaxBlocking } from '../deprecation.js'
 import { InvalidSettingError } from '../errors.js'
@@ -19,8 +19,8 @@ interface BackgroundAfterSettings {
 }
 
 /**
- * The checked option, in seconds; undefined for no limit.
- * @throws InvalidSettingError for anything but -1 or a number of seconds > 0
+ * Checks the option and returns it in seconds; undefined for no limit.
+ * @throws InvalidSettingError for a value that is neither -1 nor a number of seconds > 0
  */
 export function backgroundAfter(settings: BackgroundAfterSettings): number | undefined {
   const { maxBlockingSeconds, backgroundAfterSeconds = maxBlockingSeconds ?? -1 } = settings
@@ -31,7 +31,7 @@ export function backgroundAfter(settings: BackgroundAfterSettings): number | und
   throw new InvalidSettingError(name, backgroundAfterSeconds, 'a number of seconds > 0, or -1 for no limit')
 }
 
-/** The time for one call: the smaller of the option and the requested time. */
+/** The time limit of one call, in seconds: the smaller of the option of the tool and the parameter of the call. */
 export function earlierOf(option: number | undefined, asked: number | undefined): number | undefined {
   return option === undefined || asked === undefined ? (option ?? asked) : Math.min(option, asked)
 }

@@ -25,7 +25,7 @@ import {
 } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
-/** How much of a text one call returns by default, in bytes. */
+/** The default of `max_bytes`: how much of a text one call returns, in bytes. */
 const DEFAULT_READ_BYTES = 16_384
 
 export const checkAsyncTasksSchema = lazily(() =>
@@ -86,8 +86,11 @@ export interface CheckAsyncTasksOptions extends AsyncTaskToolOptions {
 const NAME = 'check_async_tasks'
 
 /**
- * Creates the tool `check_async_tasks`, which lists tasks, shows one, and reads its output.
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown or wrong option
+ * Creates the tool `check_async_tasks`. It lists tasks, shows one, reads its output, cancels it, and answers its questions.
+ * @param options the manager, the owner of the visible tasks, and limits
+ * @returns the tool
+ * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
+ * @throws InvalidInputError for an unknown or wrong option
  */
 export function createCheckAsyncTasksTool(
   options: CheckAsyncTasksOptions,
@@ -105,7 +108,7 @@ export function createCheckAsyncTasksTool(
 }
 
 /**
- * The tool's function, for tools that take a part of its input and validate it themselves.
+ * Creates the function that runs the tool. Other tools use it for a part of the input, which they check themselves.
  * @param name the name of the calling tool, for errors
  */
 export function createTaskCheck(
@@ -144,7 +147,7 @@ async function check(name: string, view: TaskView, input: CheckAsyncTasksParams)
     return validationError(name, 'params.task_id', input.task_id, `a task ID or a prefix of one, to ${action}`)
   }
   const found = findTask(view, task_id, action === 'cancel' ? hasNotEnded : action === 'answer' ? asks : undefined)
-  // UTF-8 takes at least one byte for each UTF-16 unit, so this many bytes are at most maxChars characters.
+  // Each UTF-16 unit takes at least one byte in UTF-8. So `maxChars` bytes are at most `maxChars` characters.
   const maxBytes = Math.min(max_bytes, view.maxChars)
   if ('refusal' in found) {
     if (action === 'cancel' || action === 'answer') return found.refusal
@@ -162,7 +165,7 @@ async function check(name: string, view: TaskView, input: CheckAsyncTasksParams)
     : readWritten(view, task, { cursor, maxBytes })
 }
 
-/** A short id may match another task later. */
+/** A prefix is refused for a task that no list has shown: the model may have meant another task with this prefix. */
 function notListed(prefix: string, taskId: string): ToolResult {
   const text = `Nothing was cancelled: '${prefix}' is short for ${taskId}, which no list has shown yet. To cancel that task, use its full ID.`
   return errorResult('parameter_validation', text)
@@ -182,7 +185,7 @@ async function cancel({ manager }: TaskView, taskId: string, reason: string | un
 
 const NOT_STORED_YET = '. This could not be stored yet: if the process ends before it is, the task may run again.'
 
-/** MCP clients have separate tools for the other actions, because theirs is read-only. */
+/** The input for MCP clients, which have separate tools for the other actions. So this tool is read-only there. */
 const servedSchema = lazily(() => {
   const { task_id, cursor, max_bytes } = checkAsyncTasksSchema().shape
   return strictObject({
@@ -241,7 +244,7 @@ export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof c
   override readonly kind = 'think'
 
   /**
-   * @param deps may have further fields, which are ignored
+   * @param deps the options of the tool; additional fields are ignored
    * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
    */
   constructor(deps: CheckAsyncTasksOptions) {

@@ -1,4 +1,7 @@
-/** The tools of MCP clients that do one action of check_async_tasks each, which is read-only there: a host can ask its user before a call. */
+/**
+ * Tools for MCP clients, each for one action of check_async_tasks. The actions are separate tools so that the client can treat check_async_tasks as
+ * read-only, and ask its user before the others.
+ */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { strictObject } from '../protocol/strict-object.js'

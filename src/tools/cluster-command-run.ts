@@ -1,6 +1,6 @@
 /**
- * A run that follows a command task of a cluster (promise S10). With a store, a restarted host follows it to its end, because the id of the command
- * task is stored.
+ * The run of an async task that follows a command task of a cluster (promise S10). With a store, a restarted host also follows the command task to its
+ * end, because the id of the command task is stored.
  */
 import type { FindRunner, FlatRunner, RunFunction } from '../engine/runner.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
@@ -12,7 +12,7 @@ import { endText, outputOf } from './command-texts.js'
 
 const FOUND_AS = 'submit_commands of a cluster'
 
-/** Follows the command task in its further input, both for a new launch and after a restart. */
+/** Returns a runner that follows a command task. The id is in `params`, both at a new launch and after a restart. */
 function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): FlatRunner {
   const run: RunFunction = async ({ params }, context) => {
     const commandTaskId = String(params?.['commandTaskId'])
@@ -43,8 +43,10 @@ const lost = (taskId: string): AgentTasksError =>
   )
 
 /**
- * Resumes tasks of `submit_commands` of an earlier process. Pass it as the `findRunner` of an `AsyncTaskManager` with a store.
- * `createAgentTasks` and the MCP servers do this automatically.
+ * Returns a `findRunner` for an `AsyncTaskManager` with a store. After a restart, tasks of `submit_commands` are followed again. `createAgentTasks` and
+ * the MCP servers do this automatically.
+ * @param tasks the command tasks of the cluster
+ * @returns a function that finds the runner of `submit_commands` by its name
  */
 export const findCommandRunner =
   (tasks: ClusterTasks): FindRunner =>
@@ -62,10 +64,10 @@ export async function submitToCluster(
   const cancel = (): void => void tasks.cancelTask(commandTaskId)
   const abortController = new AbortController()
   const { signal } = abortController
-  // A run that is aborted before it starts is never called.
+  // A run that is aborted before it starts is never called, so the signal itself cancels the command task.
   signal.addEventListener('abort', cancel, { once: true })
   const stopListening = (): void => signal.removeEventListener('abort', cancel)
-  // The instance is only shown, so a failure is ignored.
+  // The id of the instance is only shown to the model, so a failed lookup is ignored.
   const task = await tasks.getTask(commandTaskId).catch(() => undefined)
   const instanceId = task?.instanceId ?? message.instanceId ?? 'of the cluster'
   return {

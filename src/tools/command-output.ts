@@ -1,4 +1,7 @@
-/** The fields of a command, and the end of its output, in details and lists. It is always JSON text, so that it cannot imitate another line. */
+/**
+ * The fields of a command in details of a task, and the last line of its output in lists. The line is shown as JSON text, so that it cannot imitate
+ * another line of the list.
+ */
 import { outputLogs } from '../async-tasks/output/output-log.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
@@ -7,10 +10,10 @@ import { previewText } from '../async-tasks/output/bounded-text.js'
 import { defined } from '../defined.js'
 import type { TaskView } from './task-view.js'
 
-/** The maximum length of the last line in a list, in characters. */
+/** The fields of a command: what runs, how it ended, and the end of its output. */
 const LINE_CHARS = 80
 
-/** The fields of a command. Also for a stopped task: the end of its output. */
+/** The fields of a command, with the end of its output. A running program that is being stopped has them, too. */
 export function commandDetails(view: TaskView, task: AsyncTaskInfo): Readonly<Record<string, unknown>> {
   const { kind, command, pid, exitCode, signal, endedProcesses } = task
   const outputTail = isTerminal(task) ? task.outputTail : writtenTail(view, task)

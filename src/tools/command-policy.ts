@@ -1,4 +1,4 @@
-/** Which programs a model may start, in which folders, and with which variables. */
+/** Decides which programs a model may start, in which folders, and with which environment variables. */
 import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { InvalidInputError } from '../errors.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
@@ -6,22 +6,30 @@ import { aBoolean, aName, anything, listOf, type OptionType, type OptionTypes } 
 import { isWithin } from '../regular-file.js'
 import { findProgram } from '../runners/find-program.js'
 
-/** The programs that a model may start. Allowing a program allows everything that it can start; it is not confined. */
+/** The programs that a model may start. An allowed program is not confined: it may start any other program. */
 export interface CommandPolicy {
   /**
-   * The programs: names, which are looked up in the PATH of this process, or absolute paths. A call must use one of them exactly. Required, unless
-   * `shell` is true.
+   * The programs. Each is a name to look up in the PATH of this process, or an absolute path. The `command` of a call must be exactly one of these
+   * texts. Required, unless `shell` is true.
    */
   readonly allow?: readonly string[]
-  /** Whether a call is one command line, which `/bin/sh -c` runs and which can start anything. Default false. */
+  /** Whether a call gives a command line instead of a program. `/bin/sh -c` runs the line, which can start any program. Default false. */
   readonly shell?: boolean
-  /** The names of the variables that a call may set. A program also gets the variables of this process. Default: no names. */
+  /**
+   * The names of the environment variables that a call may set. A program also gets the variables of this process. Default: a call may set no variables.
+   */
   readonly env?: readonly string[]
-  /** The folders in which a call may start a program; a call without `cwd` uses the first. Without this option: the working directory of this process. */
+  /**
+   * The folders in which a call may start a program, including their subfolders. A call without `cwd` uses the first folder. Default: the working
+   * directory of this process.
+   */
   readonly cwd?: string | readonly string[]
-  /** The deadline of calls without one, in seconds; -1 for no deadline. Default: as for the other tools, and no deadline in the background. */
+  /** The deadline of calls that request none, in seconds; -1 for no deadline. Default: as for the other tools; in the background, no deadline. */
   readonly defaultTimeoutSeconds?: number
-  /** The maximum deadline, in seconds; longer ones are reduced. -1 for no limit. Default: as for the other tools, and no limit in the background. */
+  /**
+   * The maximum deadline of a call, in seconds; -1 for no maximum. Longer deadlines are reduced to it. Default: as for the other tools; in the
+   * background, no maximum.
+   */
   readonly maxTimeoutSeconds?: number
 }
 
@@ -46,7 +54,7 @@ export const commandPolicyTypes: OptionTypes<CommandPolicy> = {
   shell: aBoolean,
   env: listOf(aVariable),
   cwd: folders,
-  // `timeoutPolicy` checks it.
+  // `timeoutPolicy` checks this value, which may also be a function.
   defaultTimeoutSeconds: anything,
   maxTimeoutSeconds: {
     expected: 'an integer >= 1, or -1 for no limit',
@@ -55,7 +63,7 @@ export const commandPolicyTypes: OptionTypes<CommandPolicy> = {
   },
 }
 
-/** @throws InvalidInputError unless either programs or a shell are allowed */
+/** @throws InvalidInputError if neither or both of `allow` and `shell` are set */
 export function checkCommandPolicy({ allow, shell = false }: CommandPolicy, path: string): void {
   if (shell && allow !== undefined) {
     throw new InvalidInputError(`${path}.allow`, allow, 'nothing with shell: true, which can start any program')
@@ -71,7 +79,7 @@ function isProgram(name: string): boolean {
   return path.isAbsolute(name) && path.normalize(name) === name && !name.endsWith('/')
 }
 
-/** The request of a call. */
+/** The part of a call that says what to run. */
 export interface CommandRequest {
   readonly command: string
   readonly args?: readonly string[] | undefined
@@ -79,27 +87,30 @@ export interface CommandRequest {
   readonly env?: Readonly<Record<string, string>> | undefined
 }
 
-/** The program to start. */
+/** The program to start, after all checks. */
 export interface AllowedCommand {
   readonly argv: readonly [string, ...string[]]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Why the program is not started: the field, what came and what was expected. */
+/** Why a call is refused: its field, the value that came, and what was expected. */
 export interface CommandRefusal {
   readonly field: string
   readonly received: unknown
   readonly expected: string
 }
 
-/** The maximum text of a call, in characters, because a record keeps it. */
+/**
+ * The maximum length of the command, its arguments and its variables together, in characters. It is limited because the record of the task keeps the
+ * command.
+ */
 const MAX_TEXT_CHARS = 65_536
 
-/** The longest list of names in an error or a description, in characters. */
+/** The maximum length of a list of names in an error or a description, in characters. */
 const NAMES_CHARS = 1000
 
-/** Checks a call. */
+/** Checks a call against the policy. */
 export function allowedCommand(policy: CommandPolicy, request: CommandRequest): AllowedCommand | CommandRefusal {
   const { allow = [], shell = false } = policy
   const { command, args = [], env = {} } = request
@@ -121,7 +132,7 @@ export function allowedCommand(policy: CommandPolicy, request: CommandRequest): 
   return { argv: shell ? ['/bin/sh', '-c', command] : [command, ...args], cwd: folder.cwd, env }
 }
 
-/** Names as one line. */
+/** Writes a list of names on one line. */
 export function namesOf(names: readonly string[]): string {
   return names.length === 0
     ? 'none'
@@ -158,9 +169,9 @@ function realFolder(path: string): string | undefined {
 }
 
 /**
- * The path of an allowed program. A name is looked up only in the PATH of this process, so that neither variables nor files in its working directory
- * can substitute another program.
- * @throws ProcessError when it is not found
+ * Returns the path of an allowed program. A name is looked up only in absolute folders of the PATH of this process. So the variables and the working
+ * directory of a call cannot substitute another program.
+ * @throws ProcessError when the program is not found
  */
 export function programPath(command: string): string {
   const path = nodeBuiltin('node:path')

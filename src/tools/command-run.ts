@@ -1,8 +1,8 @@
 /**
- * A command task as the run of an async task (promise S10).
+ * Runs a command task as the run of an async task (promise S10).
  *
- * When the async task is cancelled or its deadline passes, the command task is cancelled. When the command task ends, the run
- * ends. If the command task is cancelled elsewhere, the run fails with an error that explains it.
+ * When the async task is cancelled or its deadline passes, the command task is cancelled. When the command task ends, the run ends. If somebody else
+ * cancels the command task, the run fails with an error that says so.
  */
 import type { FlatRunner, RunContext, RunFunction } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
@@ -23,13 +23,13 @@ export interface CommandRun {
   readonly queuePosition: number
   /** The run of the async task, which ends when the command task does. */
   readonly runner: FlatRunner
-  /** To register with the async task: its abort cancels the command task, even if the runner was never called. */
+  /** Register it with the async task: its abort cancels the command task, even if the runner was never called. */
   readonly abortController: AbortController
-  /** Further input of the run, with which a later process resumes it. */
+  /** The additional input of the run, with which a later process resumes the run. */
   readonly params?: LaunchTaskInput['params']
-  /** Whether the command task is stored; undefined when it need not be. If it could not be stored, there is no task to follow. */
+  /** Whether the command task was stored. Undefined if it is not stored at all. If it is false, there is no command task to follow. */
   readonly accepted?: Promise<boolean> | undefined
-  /** Cancels the command task, when no async task could be launched for it. */
+  /** Cancels the command task. Call it when the async task could not be launched. */
   abandon(): void
 }
 
@@ -52,18 +52,18 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
     taskManager.cancelTask(taskId)
   }
   abortController.signal.addEventListener('abort', cancel, { once: true })
-  // The record keeps the controller for longer.
+  // The record of the async task keeps the controller after the end, so the listener must be removed.
   const release = (): void => abortController.signal.removeEventListener('abort', cancel)
   void end.complete.then(release)
   const run: RunFunction = async (_input, context) => {
     end.attach(context)
     const complete = await end.complete
-    // The async task has ended already: there is no result to report.
+    // The async task has ended already, so its result would be ignored.
     if (abortController.signal.aborted) throw new DOMException('The async task was ended first.', 'AbortError')
     if (complete.status === 'completed') return outputOf(task, complete)
     throw new Error(endText(task, complete))
   }
-  // The model chose the name, and a subagent may have the same.
+  // The runner is bound to this task (`isBound`). It cannot be found by name, because a subagent may have the name that the model chose.
   return {
     commandTaskId: taskId,
     instanceId: task.instanceId,
@@ -81,11 +81,11 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
 }
 
 interface FollowedTask {
-  /** Resolves when the task ends, as every task does (promise S1). */
+  /** Resolves when the task ends. Every task ends (promise S1). */
   readonly complete: Promise<TaskCompleteMessage>
-  /** Reports the progress so far, and each later message, to the run. */
+  /** Reports the earlier progress messages, and from then on each new one, to the run. */
   attach(context: RunContext): void
-  /** Stops following, when the task does not exist. */
+  /** Stops following. Call it when the command task was not stored, because then it never ends. */
   stop(): void
 }
 
@@ -116,13 +116,13 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
   }
 }
 
-/** Reports the steps of a command task to the run of an async task. */
+/** Returns a function that reports the progress messages of a command task to the run of an async task. */
 export function reporterOf(context: RunContext): (message: TaskProgressMessage) => void {
   let done = 0
   return (message) => {
     const text = progressText(message)
     if (text !== '') context.append(`${text}\n`)
-    // A later message may lack the total: the reported progress never decreases.
+    // A later message may report less, but the progress of a run must not decrease.
     done = Math.max(done, commandsDone(message))
     context.report({ progress: done, total: message.totalCommands, message: message.message ?? stepName(message) })
   }

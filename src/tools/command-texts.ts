@@ -1,4 +1,4 @@
-/** The texts for a model about a command task: its progress, and its end. */
+/** The texts about a command task that a model reads: its progress and its end. */
 import type { OutputObject } from '../../machines/records.js'
 import { previewText } from '../async-tasks/output/bounded-text.js'
 import { toJsonText } from '../json/json-text.js'
@@ -24,7 +24,7 @@ export function stepName({ tool_name, intention }: Step): string {
   return intention === '' ? tool_name : `${tool_name} (${previewText(intention, 100)})`
 }
 
-/** One line of the async task's output; `''` for progress without a message. */
+/** A progress message as one line of output; `''` if the message has no text. */
 export function progressText(message: TaskProgressMessage): string {
   const { commandIndex, totalCommands, status, result, error } = message
   const place = `[${commandIndex + 1}/${totalCommands}] ${stepName(message)}`
@@ -79,7 +79,7 @@ function outcomeText(status: CommandStatus, result: unknown, error: CommandError
   return text === '' ? status : `${status}: ${text}`
 }
 
-/** A tool's result as text: its text content, or else the whole result as JSON. */
+/** The result of a tool as text: its text blocks, or the whole result as JSON if it has no content blocks. */
 function resultText(result: unknown): string {
   if (result === undefined) return ''
   const { content } = Object(result) as { content?: unknown }

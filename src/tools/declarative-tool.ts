@@ -1,8 +1,8 @@
-/** Tools as classes: `build(params)` returns an invocation, which describes the call and makes it. */
+/** Tools as classes. `build(params)` returns an invocation, which can describe the call and execute it. */
 import type { z } from 'zod'
 import type { Tool, ToolResult } from './tool.js'
 
-/** A prepared call. */
+/** A call that was prepared with `build`. */
 export interface ToolInvocation<Params = unknown> {
   /** The parameters that the model sent. */
   readonly params: Params
@@ -12,7 +12,12 @@ export interface ToolInvocation<Params = unknown> {
   execute(signal?: AbortSignal): Promise<ToolResult>
 }
 
-/** Binds a tool to the parameters of one call. They are checked when the call is made. */
+/**
+ * Binds a tool to the parameters of one call. The parameters are checked when the call is executed.
+ * @param tool the tool to call
+ * @param params the parameters that the model sent
+ * @returns the prepared call
+ */
 export function buildInvocation<Params>(tool: Tool, params: Params): ToolInvocation<Params> {
   return {
     params,
@@ -21,7 +26,7 @@ export function buildInvocation<Params>(tool: Tool, params: Params): ToolInvocat
   }
 }
 
-/** The base of the tool classes: each wraps a tool that `createTaskTool` and its siblings make. */
+/** The base of the tool classes. Each class wraps a tool that a function such as `createTaskTool` creates. */
 export abstract class BaseDeclarativeTool<Schema extends z.ZodObject> {
   /** The name under which the tool is registered. */
   abstract readonly name: string
@@ -41,7 +46,11 @@ export abstract class BaseDeclarativeTool<Schema extends z.ZodObject> {
     return this.tool.description
   }
 
-  /** Binds the tool to the parameters of one call. They are checked when the call is made. */
+  /**
+   * Binds the tool to the parameters of one call. The parameters are checked when the call is executed.
+   * @param params the parameters that the model sent
+   * @returns the prepared call
+   */
   build(params: z.input<Schema>): ToolInvocation<z.input<Schema>> {
     return buildInvocation(this.tool, params)
   }

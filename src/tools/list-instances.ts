@@ -21,7 +21,10 @@ const listInstancesSchema = lazily(() =>
 const NAME = 'list_instances'
 const DESCRIPTION_CHARS = 200
 
-/** Connects the instances, because a model chooses from their tools. It waits only briefly, and then lists the others as connecting. */
+/**
+ * Creates the tool. It first connects the instances, because a model needs their tools. It waits only briefly: the remaining instances are listed as
+ * connecting.
+ */
 export function createListInstancesTool(source: InstanceSource, maxChars: number): Tool {
   return defineTool({
     name: NAME,

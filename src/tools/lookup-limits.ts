@@ -1,17 +1,17 @@
-/** Limits the lookup of a subagent, which may hang: by the abort of the call, its deadline, and the disposal of the manager. */
+/** Ends the lookup of a subagent, which may hang, when the call is aborted, the deadline of the task passes, or the manager is disposed. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { DisposedError } from '../errors.js'
 
 export interface LookupLimits {
   readonly manager: AsyncTaskManager
-  /** The deadline of the task, in ms; absent without one. A task that has not started by then would be overdue. */
+  /** The deadline of the task, in ms; absent without a deadline. If the lookup takes longer, the task is overdue before it starts. */
   readonly timeoutMs?: number
   /** The signal of the call. */
   readonly signal: AbortSignal | undefined
 }
 
-/** Calls `lookUp` with a signal that aborts when one of the limits is reached. */
+/** Calls `lookUp` with a signal. The signal aborts when one of the limits is reached. */
 export async function withLookupLimits<T>(
   limits: LookupLimits,
   lookUp: (signal: AbortSignal) => Promise<T>,

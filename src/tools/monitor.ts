@@ -1,4 +1,4 @@
-/** The tool monitor: wakes the agent when a line of the output of a task or program, or of a file, matches. */
+/** The tool monitor, which wakes the agent when a line matches: a line in the output of a task or a program, or in a file. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -16,21 +16,24 @@ import type { HostTool, ToolSetting } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, textResult, type Tool, type ToolResult } from './tool.js'
 
-/** The program that a monitor reads, which `commands` must allow. */
+/** The program that a monitor starts and reads. The option `commands` must allow it. */
 export interface MonitoredCommand {
   /** The program, or the command line for a shell. */
   readonly command: string
   /** Its arguments. Default: none. */
   readonly args?: readonly string[] | undefined
-  /** The folder to run in. Default: that of `commands`. */
+  /** The folder to run in. Default: the first folder of `commands`. */
   readonly cwd?: string | undefined
-  /** Variables to set. Default: none. */
+  /** Environment variables to set. Default: none. */
   readonly env?: Readonly<Record<string, string>> | undefined
 }
 
 /**
- * Starts a monitor, and its program if the source is one. The program ends with the monitor.
- * @throws InvalidInputError, TaskLimitError, DisposedError, AgentTasksError `MONITOR_LIMIT`; the monitor is not started then
+ * Starts a monitor. If the source is a program, starts the program, too. The program is stopped when the monitor ends.
+ * @throws InvalidInputError for an invalid source or option
+ * @throws TaskLimitError when there is no slot for the program
+ * @throws DisposedError when the manager was disposed
+ * @throws AgentTasksError `MONITOR_LIMIT` when there are too many monitors
  */
 export function startMonitor(
   manager: AsyncTaskManager,

@@ -1,17 +1,17 @@
-/** The subagents that people may launch, such as on the page. A manager without a host offers none. */
+/** The subagents that a person may launch, for example on the page. A manager without a host offers none. */
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { Feature } from '../async-tasks/feature.js'
 import type { FlatSubagent } from './subagents.js'
 
-/** What a host offers. */
+/** The subagents that a host offers. */
 export interface SubagentOffer {
-  /** The owner of a task whose launch names none. */
+  /** The owner of a launched task if the person names no owner. */
   readonly owner: string
   /** The subagents by name. */
   readonly list: () => ReadonlyMap<string, FlatSubagent>
-  /** Calls `launch`, unless the owner has as many tasks as it may have. */
+  /** Calls `launch`, unless the owner is at its limit of tasks. */
   readonly launching: (owner: string, launch: () => ActiveTaskInfo) => ActiveTaskInfo
 }
 
-/** The offer of a host, which it sets when it is created. */
+/** The feature with the offer. The host sets the offer when it is created. */
 export const subagentOffer = (): Feature & { offer: SubagentOffer | undefined } => ({ offer: undefined })

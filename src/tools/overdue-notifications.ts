@@ -1,4 +1,4 @@
-/** Adds overdue results to the results of tools, which is how a busy agent is notified (promise F11). */
+/** Adds overdue results to the results of other tools, because a busy agent starts no turn in which it would receive them (promise F11). */
 import { notes } from '../async-tasks/notes.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/delivery/reminder-service.js'
@@ -6,20 +6,20 @@ import { defined } from '../defined.js'
 import { StoreError } from '../store/store-errors.js'
 import { refuseContext, type Tool, type ToolContext, type ToolResult } from './tool.js'
 
-/** Whose notifications are added, and when. */
+/** Which results are added, and when. */
 export interface OverdueOptions {
   readonly manager: AsyncTaskManager
   readonly reminders: AsyncTaskReminderService
   readonly owner: string
-  /** How long a result may be owed before the result of a tool carries it, in ms; Infinity turns this off. */
+  /** How long a result may wait for its delivery before the result of a tool carries it, in ms. Infinity turns this off, except for notes. */
   readonly maxDelayMs: number
 }
 
-/** The tool; its results also carry the owner's overdue results. */
+/** Returns the tool with this addition: its results also carry the overdue results of the owner. */
 export function withOverdue<T extends Tool>(tool: T, options: OverdueOptions): T {
   const execute = async (input: never, context: ToolContext = {}): Promise<ToolResult> =>
     refuseContext(tool.name, context) ?? (await addOverdue(await tool.execute(input, context), context, options))
-  // Its description and its schema are getters, which a spread would evaluate.
+  // The description and the schema are getters. A spread would evaluate them now.
   return Object.defineProperties(
     {},
     { ...Object.getOwnPropertyDescriptors(tool), execute: { value: execute, enumerable: true } },
@@ -52,15 +52,18 @@ function isOverdue({ manager, owner, maxDelayMs }: OverdueOptions): boolean {
   const [result] = ledger.owed(owner)
   const [question] = ledger.questions.owed(owner)
   const asked = question?.entry.record.questions?.find(({ id }) => id === question.id)
-  // A note does not wait: the agent asked to be woken.
+  // A note (a message of a schedule or monitor) is added at once, because the agent asked to be woken.
   if (manager.reads.use(notes).isOwed(owner)) return true
   if (maxDelayMs === Infinity) return false
   const waits = [result?.record.completedAt, asked?.askedAt].map((since = Infinity) => clock.now() - since)
-  // A negative wait began before the clock was set back.
+  // A wait is negative if the clock was set back since. Such a result counts as overdue.
   return waits.some((ms) => ms >= maxDelayMs || (ms < 0 && ms !== -Infinity))
 }
 
-/** If the delivery cannot be stored, its results stay owed, and the tool's own result is returned. The manager has reported the error. */
+/**
+ * Leases the undelivered results of an owner. If the lease cannot be stored, returns undefined, and the results stay owed. The manager has reported the
+ * error.
+ */
 export async function leaseOwed(
   reminders: AsyncTaskReminderService,
   owner: string,

@@ -49,23 +49,23 @@ const text = lazily(() => z.string().refine((value) => !value.includes('\0'), 't
 
 export const runCommandSchema = lazily(() =>
   strictObject({
-    /** The program, or the command line. */
+    /** The program, or the command line for a shell. */
     command: text().min(1),
-    /** Its arguments. */
+    /** The arguments of the program. */
     args: z.array(text()).max(MAX_ARGS).optional(),
     /** The folder to run in. */
     cwd: text().optional(),
-    /** Variables to set. */
+    /** Environment variables to set. */
     env: z.record(text(), text()).optional(),
     timeout_seconds: timeoutSecondsSchema(),
     background_after_seconds: backgroundAfterSchema(),
-    /** Whether to run it in the background. */
+    /** Whether to run the command in the background. */
     async: z.boolean().optional(),
-    /** Tasks that have to end before it starts; with `async`. */
+    /** Tasks that must end before the command starts. Only with `async: true`. */
     after: afterFields().after.describe('With async: true: IDs of tasks that must end first.'),
-    /** What happens when one of them fails: the command fails too, or runs. */
+    /** What happens when one of these tasks fails: the command fails too, or runs. */
     on_failed_dependency: afterFields().on_failed_dependency.describe(''),
-    /** Commands and tasks with the same key run one at a time. */
+    /** A key. Commands and tasks with the same key run one at a time. */
     concurrency_key: keyField().describe('One at a time with this key.'),
   }),
 )
@@ -98,24 +98,27 @@ const optionTypes: OptionTypes<RunCommandOptions> = {
 
 const NAME = 'run_command'
 
-/** The note for a command line that ends in `&`. */
+/** The note for the model about a command line that ends in `&`. */
 const BACKGROUND_NOTE = ' Its line ends in "&": it runs as with async: true.'
 
-/** How long a stopped program may take to end, in ms, and after which time its call returns. */
+/** After a stop: how long the program may take to end, and after which time the call returns, in ms. */
 const STOP_MS = { program: 4000, task: 5000 } as const
 
-/** The maximum size of a command's result, in bytes of stdout (1 MiB). */
+/** The maximum size of the stdout in a command's result, in bytes (1 MiB). */
 const MAX_OUTPUT_BYTES = 1024 * 1024
 
-/** The maximum length of a command as the goal of its task, in characters. */
+/** The maximum length of the command in the goal of its task, in characters. */
 const GOAL_CHARS = 2000
 
-/** The longest list of programs in the description of the tool, in characters. */
+/** The maximum length of the list of programs in the description of the tool, in characters. */
 const LIST_CHARS = 1000
 
 /**
- * Creates the tool `run_command`. Every command takes a slot of `maxCommands` of the manager, also while its call waits for it.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or invalid option
+ * Creates the tool `run_command`. Every command takes a slot of `maxCommands` of the manager until its program has ended, even if its call waits for it.
+ * @param options the manager, the programs that may be started, and limits
+ * @returns the tool
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+ * @throws InvalidInputError for an unknown or invalid option
  */
 export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnType<typeof runCommandSchema>> {
   checkOptions(options, optionTypes)
@@ -126,7 +129,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
     ...options,
     ...defined({ defaultTimeoutSeconds, maxTimeoutSeconds }),
   }
-  // A server or a watcher runs until it is stopped.
+  // Programs in the background, such as servers and watchers, run until they are stopped, so they have no default deadline.
   const inBackground: TimeoutSettings = {
     defaultTimeoutSeconds: defaultTimeoutSeconds ?? -1,
     maxTimeoutSeconds: maxTimeoutSeconds ?? -1,
@@ -187,9 +190,12 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
   })
 }
 
-/** Reads a command line. One that ends in `&` is run in the background by this package, because the shell would abandon it and exit. */
+/**
+ * Reads a command line. If the line ends in `&`, the `&` is removed and the line runs as a background task. A shell would run it and exit, so the
+ * program would be lost.
+ */
 export function readLine(written: string): { readonly line: string; readonly isBackground: boolean } {
-  // Not `&&`, `|&`, `>&`, `<&` and `\\&`.
+  // The line may also end in `&&`, `|&`, `>&`, `<&` or `\\&`, which do not mean the background.
   const line = /^(.*[^\s\\&|<>])\s*&\s*$/s.exec(written)?.[1]
   return line === undefined ? { line: written, isBackground: false } : { line, isBackground: true }
 }
@@ -203,7 +209,7 @@ function descriptionOf({ shell = false, allow = [], env }: CommandPolicy): strin
   ].join('\n')
 }
 
-/** The input for the task of a command. It is refused when no slot is free. */
+/** The input for the task of a command. The launch is refused when no slot is free. */
 export function commandInput({ shell }: CommandPolicy, allowed: AllowedCommand): LaunchTaskInput {
   const { argv } = allowed
   return {
@@ -216,12 +222,12 @@ export function commandInput({ shell }: CommandPolicy, allowed: AllowedCommand):
   }
 }
 
-/** The name of its task: the last part of the program's path. */
+/** The name of the task of a command: the last part of the program's path. */
 function nameOf({ argv: [program] }: AllowedCommand): string {
   return program.split(/[\\/]/).at(-1) ?? program
 }
 
-/** Its variables are not stored, so only this process can run it. */
+/** Creates the runner of a command. The variables of the command are not stored, so only this process can run it (`isBound`). */
 export function commandRunner(
   { argv: [program, ...args], cwd, env }: AllowedCommand,
   manager: AsyncTaskManager,
@@ -240,7 +246,7 @@ export function commandRunner(
   return { run, isBound: true }
 }
 
-/** The result of a call when all slots, or all places for waiting commands, are taken. */
+/** The result of a call that found no free slot, or no free place for a waiting command. */
 function limitRefusal(
   manager: AsyncTaskManager,
   { cancel }: FollowUps,
@@ -269,7 +275,7 @@ export const runCommandTool: HostTool<ReturnType<typeof createRunCommandTool> | 
       ...clampedFields(),
     }),
   ),
-  // It takes a slot also while its call waits for it.
+  // A command takes this slot in the background and while its call waits for it.
   slotOf: () => 'command',
   create: ({ owned, launching, commands }) => commands && createRunCommandTool({ ...owned, ...launching, commands }),
 }

@@ -106,7 +106,7 @@ function createScheduleTool({ owned, launching, subagents }: ToolSetting): Tool<
   })
 }
 
-/** Rewrites ms in an error text as seconds, for parameters in seconds. */
+/** Replaces ms by seconds in the text of an error, because these parameters are in seconds. */
 const inSeconds = (field: string, text: string): string =>
   field === 'in' || field === 'every'
     ? text.replaceAll(/(\d+(?:\.\d+)?)(?: ms)?/g, (_, ms: string) => `${Number(ms) / 1000} s`)

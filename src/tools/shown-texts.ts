@@ -1,4 +1,4 @@
-/** Tracks which results a model has been shown. A record whose text was cut is kept until the model has read the rest. */
+/** Tracks which results were shown to a model. If the text of a result was cut, its record is kept until the model has read the rest. */
 import { acknowledgePulled, noteShown } from '../async-tasks/delivery/leases.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
@@ -10,15 +10,15 @@ import { defined } from '../defined.js'
 import { StoreError } from '../store/store-errors.js'
 import type { TaskView } from './task-view.js'
 
-/** What the metadata of a result contains about the task results in it. */
+/** The part of a result's metadata that is about delivered task results. */
 export interface ShownDelivery {
-  /** The delivery id, with a store. */
+  /** The id of the delivery; only with a store. */
   readonly deliveryId?: string
-  /** Whether one of them may have been delivered before. */
+  /** Whether one of the results may have been delivered before. */
   readonly isRepeat?: true
 }
 
-/** The metadata for the result of a call with these tasks. */
+/** The metadata of a tool's result that contains the results of these tasks. */
 export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: string | undefined): ShownDelivery {
   return {
     ...defined({ deliveryId }),
@@ -27,16 +27,16 @@ export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: strin
 }
 
 /**
- * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, because no
- * message would. Resolves when that is stored.
- * @throws StoreError when it cannot be stored: the text must not be shown, and is still owed
+ * Marks the text of a task as read, in part or to its end. If no host receives messages for the owner, reading the text to its end delivers the result.
+ * Resolves when the delivery is stored.
+ * @throws StoreError when the delivery cannot be stored; then the text must not be shown, because the result is still owed
  */
 export async function markShown(
   { manager, owner, hold }: TaskView,
   task: AsyncTaskInfo,
   isWhole: boolean,
 ): Promise<ShownDelivery> {
-  // The result of a child goes to the run that waits for it.
+  // The result of a child task goes to the run that launched it, so reading it delivers nothing.
   if (!isTerminal(task) || isOfOtherRun(task, owner)) return {}
   const { reads } = manager
   if (!isWhole) {
@@ -51,7 +51,7 @@ export async function markShown(
     })
     return {}
   }
-  // Undefined when another message has the result, or will have it.
+  // There is no lease if another message has the result, or if a push subscriber will send one.
   const lease = reads.use(pushSubscribers).has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
   if (lease?.stored !== undefined) await lease.stored
   const acknowledge = (): void =>
@@ -64,7 +64,10 @@ export async function markShown(
   return shownDelivery([task], reads.persistence && lease?.deliveryId)
 }
 
-/** Marks the open questions of these tasks as asked, because the result of the call contains them. If the result is lost, a message asks them. */
+/**
+ * Marks the open questions of these tasks as asked, because the result of the call contains them. If the result does not arrive, a later message asks
+ * them.
+ */
 export async function markAsked(
   { manager, hold }: Pick<TaskView, 'manager' | 'hold'>,
   tasks: readonly AsyncTaskInfo[],
@@ -81,26 +84,29 @@ export async function markAsked(
     if (hold === undefined) acknowledge()
     else hold({ taskIds: [], acknowledge, release })
   } catch (error) {
-    // The questions stay owed. The manager has reported the error.
+    // The questions are still owed. The manager has reported the error.
     if (!(error instanceof StoreError)) throw error
   }
 }
 
-/** The limits of a message with several ends. */
+/** The length limits of a message about several ended tasks. */
 export interface WordLimits extends NotificationFrame {
-  /** The maximum about one task, in characters. */
+  /** The maximum length of the text about one task, in characters. */
   readonly maxChars: number
-  /** The maximum for all tasks, in characters. */
+  /** The maximum length of all texts together, in characters. */
   readonly room: number
 }
 
-/** The notifications that fit, and their tasks; both in the order of the given tasks. */
+/** The texts that fit, and their tasks. Both are in the order of the given tasks. */
 export interface WordedEnds {
   readonly texts: readonly string[]
   readonly shown: readonly SettledTaskInfo[]
 }
 
-/** Words the ends that are about to be acknowledged: undelivered ones first, and of those the oldest. */
+/**
+ * Writes the texts about ended tasks, which the caller then acknowledges. If not all fit, undelivered results come first, and the oldest of them before
+ * the others.
+ */
 export function wordEnds(
   manager: AsyncTaskManager,
   tasks: readonly SettledTaskInfo[],

@@ -1,10 +1,10 @@
-/** Waits for a launch to be stored before the model receives its id. */
+/** Waits until a launch is stored, before the model receives the id of the task. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { StoreError } from '../store/store-errors.js'
 
 /**
  * Waits until the launch of a task is stored.
- * @throws StoreError when it cannot be stored: the task has failed, and has not run
+ * @throws StoreError when the launch cannot be stored; the task has failed without running
  */
 export async function untilStored(manager: AsyncTaskManager, taskId: string): Promise<void> {
   try {

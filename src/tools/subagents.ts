@@ -1,4 +1,4 @@
-/** Subagents as the task tool uses them: a name, and a function that runs a request. */
+/** Subagents of the tool `task`. A subagent is a name, and a function that runs a request. */
 import type { z } from 'zod'
 import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { flatRunner, toFlatRunner } from '../engine/definition.js'
@@ -7,28 +7,28 @@ import { InvalidInputError } from '../errors.js'
 import { jsonBytes } from '../json/json-size.js'
 import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
 
-/** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
+/** The input of a subagent's run: the parameters of the call of the tool `task`, and facts about the launched task. */
 export interface SubagentRequest extends Omit<RunInput, 'params'> {
   /** The name of the subagent, as the model wrote it. */
   readonly subagent_name: string
-  /** What to achieve, as the model wrote it. */
+  /** The goal, as the model wrote it. */
   readonly goal_prompt: string
-  /** Further instructions on how to do it. */
+  /** More instructions on how to reach the goal. */
   readonly behaviour_prompts?: readonly string[] | undefined
-  /** The only tools that the subagent may use; all of its tools when absent. */
+  /** The tools that the subagent may use. Default: all of its tools. */
   readonly tool_whitelist?: readonly string[] | undefined
-  /** The variables to emit: a description of each, by name. */
+  /** The variables that the subagent should emit: the name of each, with a description. */
   readonly expected_outputs?: Readonly<Record<string, string>> | undefined
-  /** Further data for the subagent, by name. */
+  /** More data for the subagent, by name. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
   /** The working directory of the run, if the host sets one. */
   readonly cwd?: string | undefined
 }
 
-/** The part of a request that comes from the model. */
+/** The fields of a request that come from the model. */
 export type SubagentParams = Omit<SubagentRequest, keyof RunInput | 'cwd'>
 
-/** The params of a launch that a request has as its fields. */
+/** The fields of `params` of a launch that become fields of a request. */
 export const REQUEST_PARAMS: readonly string[] = [
   'behaviour_prompts',
   'tool_whitelist',
@@ -37,32 +37,32 @@ export const REQUEST_PARAMS: readonly string[] = [
   'cwd',
 ] satisfies readonly Exclude<keyof SubagentRequest, keyof RunInput>[]
 
-/** Runs a request. Starting the subagent is part of the run: if it throws, the task fails. */
+/** Runs a request. If starting the subagent throws, the task fails. */
 export type SubagentRunner = RunFunction<SubagentRequest>
 
 /** A subagent with a description. */
 export interface SubagentDefinition extends RunnerDefinition<SubagentRequest> {
-  /** Its name, where no key gives it. */
+  /** The name of the subagent. Needed only where the subagent is not the value of a key. */
   readonly name?: string
-  /** What it is good at, for the description of the tool. */
+  /** What the subagent is good at. The model reads this in the description of the tool. */
   readonly description?: string
   /**
-   * The zod schema of `context`, an object; its checks are synchronous. Each launch checks it once, in the process that launches, and is refused if it
-   * does not match; a run on a worker and a repeated run get the checked value. The run gets what the schema returns, as plain data. The tool `task`
-   * and the page show the schema. A continuation has no context.
+   * The zod schema of `context`. It describes an object, and its checks must be synchronous. A launch whose context does not match is refused. The
+   * context is checked once, in the process that launches the task. All runs, also retries and runs on workers, get what the schema returned, as plain
+   * data. The tool `task` and the page show the schema. A task that continues another has no context.
    */
   readonly contextSchema?: z.ZodType
 }
 
-/** A subagent whose `run` is a function. */
+/** A subagent in the form of a definition, whose `run` is a function. */
 export interface FlatSubagent extends SubagentDefinition {
   readonly run: SubagentRunner
 }
 
-/** A subagent: a definition, or only its function. */
+/** A subagent: a definition, or only the function that runs it. */
 export type Subagent = SubagentDefinition | SubagentRunner
 
-/** A subagent that the tool `task` lists: its name, or its name and what it is good at. */
+/** A subagent as the tool `task` lists it: its name, or its name and what it is good at. */
 export type SubagentEntry =
   | string
   | {
@@ -72,13 +72,13 @@ export type SubagentEntry =
       readonly contextSchema?: z.ZodType | undefined
     }
 
-/** The longest description of one subagent in the description of the tool, in characters. */
+/** The maximum length of the description of one subagent in the description of the tool, in characters. */
 const DESCRIPTION_CHARS = 300
 
-/** The maximum length of the list, in characters, because a model reads it in every turn. */
+/** The maximum length of the list of subagents, in characters. It is limited because a model reads the list in every turn. */
 const LIST_CHARS = 4000
 
-/** The subagents as lines of the tool's description; empty without subagents. */
+/** The subagents as lines of the description of the tool; an empty list if there are none. */
 export function subagentLines(entries: readonly SubagentEntry[]): string[] {
   if (entries.length === 0) return []
   const lines = entries.map((entry) => {
@@ -90,8 +90,8 @@ export function subagentLines(entries: readonly SubagentEntry[]): string[] {
 }
 
 /**
- * The JSON Schemas of the subagents' contexts as lines of the tool's description; empty without any. A schema that has no room is left out.
- * @param bytes the size of all lines
+ * The JSON Schemas of the subagents' contexts, as lines of the description of the tool. A schema that does not fit is left out.
+ * @param bytes the maximum size of all lines together, in bytes of JSON
  */
 export function contextLines(
   entries: readonly SubagentEntry[],
@@ -112,10 +112,10 @@ export function contextLines(
   return lines.length === 0 ? [] : [title, ...lines]
 }
 
-/** The size of a line in a text that becomes JSON, with its line break. */
+/** The size of a line as a part of a JSON text, with its line break, in bytes. */
 const lineBytes = (line: string): number => jsonBytes(line)
 
-/** Undefined for a schema of another library, or of another version of zod, that cannot be shown. */
+/** The JSON Schema of a context; undefined if it cannot be made, because the schema comes from another library or another version of zod. */
 function schemaText(schema: z.ZodType, schemaOf: (schema: z.ZodType) => object): string | undefined {
   try {
     return JSON.stringify(schemaOf(schema))
@@ -125,14 +125,15 @@ function schemaText(schema: z.ZodType, schemaOf: (schema: z.ZodType) => object):
 }
 
 /**
- * Finds a subagent by its name; undefined when it does not exist. If it throws or rejects, the task fails. If it has not settled at
- * the task's deadline, the call fails.
+ * Finds a subagent by its name. Returns undefined for an unknown name. If it throws or rejects, the task fails. If it takes longer than the deadline of
+ * the task, the call fails.
  */
 export type ResolveSubagent = (name: string) => Subagent | undefined | Promise<Subagent | undefined>
 
 /**
- * Looks a subagent up and binds it to a request.
- * @returns what to launch, or undefined for an unknown name; rejects when the signal aborts first
+ * Looks up a subagent and binds it to a request.
+ * @returns what to launch; undefined for an unknown name
+ * @throws the reason of the signal when it aborts before the subagent was found
  */
 export function bindSubagent(
   resolve: ResolveSubagent,
@@ -144,7 +145,7 @@ export function bindSubagent(
 
 async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<FlatRunner | undefined> {
   try {
-    // In JavaScript, a host may resolve to any value.
+    // A host in JavaScript may resolve to any value, so the value is checked.
     const found: unknown = await resolve(params.subagent_name)
     if (found === undefined || found === null) return undefined
     const runner = toFlatRunner(found, `resolveSubagent('${params.subagent_name}')`)
@@ -160,7 +161,7 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
   }
 }
 
-/** Copies the fields of a request besides its name and goal; undefined if they are nested too deeply. */
+/** Copies the fields of a request, except its name and goal. Returns undefined if they are nested too deeply. */
 export function furtherInput({
   subagent_name: _name,
   goal_prompt: _goal,
@@ -169,7 +170,7 @@ export function furtherInput({
   return toWholePlainData(params)
 }
 
-/** The definition that runs a subagent's tasks. The input of its run contains the whole request. */
+/** Returns the definition that runs the tasks of a subagent. The input of its run contains the whole request. */
 export function definitionOf(subagent: Subagent): FlatRunner {
   return takingRequests(flatRunner(subagent))
 }
@@ -196,7 +197,7 @@ export function subagentEntry(name: string, subagent: Subagent): SubagentEntry {
   return { name, description, contextSchema }
 }
 
-/** Settles as the promise does, or rejects with the signal's reason if the signal aborts first. */
+/** Settles as the promise does. If the signal aborts first, rejects with its reason. */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise
   let stop: () => void = () => undefined

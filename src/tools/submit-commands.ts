@@ -1,4 +1,4 @@
-/** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (promise S10). */
+/** The tool submit_commands, which runs commands on an instance as a command task. An async task follows the command task to its end (promise S10). */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { defined } from '../defined.js'
@@ -100,9 +100,12 @@ const optionTypes: OptionTypes<SubmitCommandsOptions> = {
 const NAME = 'submit_commands'
 
 /**
- * Creates the tool `submit_commands`. Cancelling the async task cancels the command task. If the command task is cancelled
+ * Creates the tool `submit_commands`. An async task follows the commands. Cancelling it cancels the command task. If the command task is cancelled
  * elsewhere, the async task fails with an error that says so.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or wrong option
+ * @param options the managers of async tasks and of command tasks, and limits
+ * @returns the tool
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+ * @throws InvalidInputError for an unknown or wrong option
  */
 export function createSubmitCommandsTool(
   options: SubmitCommandsOptions,
@@ -140,7 +143,7 @@ export function createSubmitCommandsTool(
         return { message: toMessage(params, id), launchInput }
       }
       const { followUps } = shared
-      // Submits before it launches, because a launched task starts at once.
+      // The command task is submitted before the async task is launched, because a launched task starts at once.
       const { owner = DEFAULT_OWNER } = options
       if (manager.reads.pauses.concern(owner)) {
         return pausedRefusal(new PausedError(owner), 'Submit the commands again when a person has resumed them.')
@@ -165,7 +168,7 @@ export function createSubmitCommandsTool(
   })
 }
 
-/** The task and its launch, under one new id. */
+/** The async task to launch, and the command task to submit. Both refer to the same new id. */
 interface Prepared {
   readonly message: TaskSubmitMessage
   readonly launchInput: (run: CommandRun) => LaunchTaskInput
@@ -177,14 +180,14 @@ interface Launch {
   readonly timeout: EffectiveTimeout
   readonly followUps: FollowUps
   readonly prepare: () => Prepared
-  /** Aborts the call. */
+  /** The signal that aborts the call. */
   readonly signal: AbortSignal | undefined
 }
 
 /** How long a slot is reserved while a cluster accepts a task, in ms. */
 const SUBMIT_MS = 600_000
 
-/** Reserves a slot before it submits, so that no command task is submitted without an async task that follows it. */
+/** Reserves a slot before it submits the command task. So no command task is submitted without an async task that follows it. */
 async function launchCommands(launch: Launch): Promise<ToolResult> {
   const { manager, taskManager, timeout, followUps, prepare, signal } = launch
   const isRemote = areOfCluster(taskManager)
@@ -238,7 +241,7 @@ function toMessage(
   return {
     type: 'task_submit',
     ...rest,
-    // The command task's metadata names the async task that follows it.
+    // The metadata of the command task contains the id of the async task that follows it.
     metadata: { asyncTaskId },
     ...defined({ instanceId: named }),
     commands: calls.map(({ timeout, ...call }) => ({ ...call, ...defined({ timeout }) })),
@@ -249,7 +252,7 @@ function goalOf({ task_intention: intention, commands: calls }: Submission): str
   return intention === '' ? calls.map(({ tool_name }) => tool_name).join(', ') : intention
 }
 
-/** The beginning of an id that people can type. */
+/** The beginning of the id of a task, with characters that people can type. */
 function idPrefix(name: string): string {
   const words = name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-')
   return words.slice(0, 40).replace(/^-+|-+$/g, '') || 'commands'

@@ -1,4 +1,4 @@
-/** The parameters for what a task waits for before it starts: other tasks (promise F15), or a key (promise F18). */
+/** The parameters that let a task wait before it starts: for other tasks (promise F15), or for a key (promise F18). */
 import { z } from 'zod'
 import { ownerOfRun } from '../../machines/families.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -48,7 +48,7 @@ interface NamingCall {
   readonly isAsync: boolean
 }
 
-/** Reads the parameters into the input of the launch, or returns an error result. An id may be a prefix, as in every tool. */
+/** Converts the parameters to the input of a launch, or returns a result with an error. An id may be a unique prefix, as in every tool. */
 export function readWaits(
   { after = [], on_failed_dependency: onFailedDependency, concurrency_key: concurrencyKey }: WaitParams,
   { tool, manager, isAsync, parentId, owner: given = DEFAULT_OWNER }: NamingCall,

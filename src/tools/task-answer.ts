@@ -14,7 +14,7 @@ import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
 import type { TaskView } from './task-view.js'
 import { textResult, validationError, type ToolResult } from './tool.js'
 
-/** The parameters that answer a question. */
+/** The parameters of a call that answers a question. */
 interface AnswerParams {
   readonly question_id?: string | undefined
   readonly answer?: string | number | boolean | Record<string, unknown> | undefined
@@ -30,11 +30,11 @@ export function howToAnswer(task: AsyncTaskInfo, followUps?: FollowUps): string 
   return boundLines(answerHints(task, followUps), HINTS_CHARS, () => `: see check_async_tasks ${peek}`)
 }
 
-/** One such text for each question. */
+/** One text for each open question of a task. */
 export function answerHints({ id, questions = [] }: AsyncTaskInfo, { answer }: FollowUps = CHECK_FOLLOW_UPS): string[] {
   return questions.map(
     (question) =>
-      // Quoted, on one line, so that it cannot imitate another line.
+      // The question is quoted on one line, so that it cannot imitate another line of the text.
       `Task ${id} asks: ${JSON.stringify(toOneLine(questionWords(question)))} ${answerHint(id, question, answer)}`,
   )
 }

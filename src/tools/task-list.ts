@@ -1,4 +1,4 @@
-/** The result of check_async_tasks for all tasks: its list mode. */
+/** The result of check_async_tasks with the action `list`: all tasks. */
 import { countsOf, markOf } from '../../machines/task-status.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/output/bounded-text.js'
@@ -14,11 +14,11 @@ import { answerHints } from './task-answer.js'
 import { durationOf, goalOf, maxListChars, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
-/** The maximum length of the hints on how to answer questions, in characters; one hint may be longer. */
+/** The maximum length of the hints that explain how to answer questions, in characters. A single hint may be longer. */
 const HINTS_CHARS = 2000
 
 /**
- * Counts, and one line per task. It contains no results, so it acknowledges no task.
+ * Returns the number of tasks by status, and one line for each task. The list contains no results, so it delivers none.
  * @param first the number of tasks to skip
  */
 export function listTasks(view: TaskView, first = 0): ToolResult {

@@ -1,4 +1,4 @@
-/** The result of check_async_tasks for one task: its peek mode. */
+/** The result of check_async_tasks with the action `peek`: the details of one task. */
 import { waitText } from '../async-tasks/named-slots/limit-text.js'
 import { markOf } from '../../machines/task-status.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
@@ -25,16 +25,18 @@ import type { ToolResult } from './tool.js'
 
 const GOAL_PREVIEW_CHARS = 100
 const VALUE_PREVIEW_CHARS = 50
-/** The most children that are named. */
+/** The maximum number of child tasks that are named. */
 const MAX_CHILDREN = 50
 
-/** Which part of the details to return, in bytes. */
+/** Which part of the details to return, in bytes of the JSON text. */
 export interface PeekRange {
   readonly cursor: number
   readonly maxBytes: number
 }
 
-/** The details of one task as JSON. For an owner without a push subscriber, reading an ended task to the end of the text delivers it. */
+/**
+ * The details of one task as JSON. If no host receives messages for the owner, reading the details of an ended task to their end delivers its result.
+ */
 export async function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange): Promise<ToolResult> {
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
@@ -60,7 +62,7 @@ export async function peekTask(view: TaskView, task: AsyncTaskInfo, range?: Peek
   }
 }
 
-/** The details of a task of the history, from a byte on. Its output is not kept. */
+/** The details of a task of the history, from a byte on. The history has no output. */
 export function peekPastTask(view: TaskView, task: SettledTaskInfo, { cursor, maxBytes }: PeekRange): ToolResult {
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
@@ -108,7 +110,7 @@ function errorNames({ errorName, errorCode }: FailedTaskInfo): Record<string, un
   return defined({ errorName, errorCode })
 }
 
-/** Its parent and children, the tasks that it waits for, and those that wait for it. */
+/** The parent and the children of a task, the tasks that it waits for, and the tasks that wait for it. */
 function familyOf({ manager }: TaskView, { id, parentId, after, waitsFor }: AsyncTaskInfo): Record<string, unknown> {
   const tasks = manager.getAllTasks()
   const children = tasks.filter((task) => task.parentId === id)
@@ -131,7 +133,7 @@ function shownQuestion({ id, message, schema }: TaskQuestion): Record<string, un
   return { id, message, schema }
 }
 
-/** The goal is cut before the result, because the model wrote the goal. */
+/** If the text is too long, the goal is cut before the result, because the model itself wrote the goal. */
 function detailsText(details: TaskDetails, maxChars: number): string {
   const whole = toJsonText(details, { indent: 2 })
   if (whole.length <= maxChars) return whole

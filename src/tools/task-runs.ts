@@ -1,4 +1,4 @@
-/** The two ways in which a tool runs a task: in the background, and in place. */
+/** Two ways to run a task for a call: in the background, or in place. In place means that the call waits for the task and returns its result. */
 import { defined } from '../defined.js'
 import type { FlatRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
@@ -30,18 +30,19 @@ export interface TaskCall {
   /** The maximum length of a result's text, in characters. */
   readonly maxChars: number
   readonly context: ToolContext
-  /** The time after which the task continues in the background, in seconds. */
+  /** The time after which the call stops waiting, in seconds. The task then continues in the background. */
   readonly backgroundAfterSeconds: number | undefined
   /** See `ForegroundOptions`. */
   readonly onForegroundAbort: ForegroundAbort | undefined
 }
 
-/** How long a slot is reserved while a subagent is looked up, in ms. The reservation ends with the lookup. */
+/** How long a slot is reserved while a subagent is looked up, in ms. When the lookup ends, the reservation ends, too. */
 const LOOKUP_MS = 60_000
 
 /**
- * Reserves a slot, launches the task in it, and returns at once. If launches may wait for a slot, one without a free slot waits.
- * @param findRunner returns what to launch, or the result to return when there is none; rejects when the call is aborted
+ * Reserves a slot, looks up what to run, launches the task, and returns at once. If no slot is free, the task waits in the queue, or is refused if it
+ * cannot.
+ * @param findRunner returns what to launch, or the result to return when there is nothing to launch; rejects when the call is aborted
  */
 export async function runInBackground(
   call: TaskCall,
@@ -49,7 +50,7 @@ export async function runInBackground(
 ): Promise<ToolResult> {
   const { manager } = call
   if (call.input.parentId !== undefined) return runChild(call, findRunner)
-  // A task that waits for other tasks or for a key, or is paused, takes no slot yet, so it may always wait.
+  // A task that waits for other tasks or for a key, or whose owner is paused, takes no slot at first. So a slot need not be free.
   const isHeld = call.input.after !== undefined || call.input.concurrencyKey !== undefined || isPaused(call)
   const ttlMs = Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity)
   const reservationId = isHeld ? null : manager.tryReserveAsyncSlot({ ttlMs })
@@ -76,7 +77,7 @@ async function backgroundResult({ manager, timeout }: TaskCall, task: ActiveTask
   return result
 }
 
-/** A child takes another kind of slot, which is not reserved. A refusal only wastes the lookup. */
+/** Launches a child task. Children take another kind of slot, which cannot be reserved. If there is none, only the lookup was in vain. */
 async function runChild(call: TaskCall, findRunner: () => Promise<FlatRunner | ToolResult>): Promise<ToolResult> {
   const runner = await findRunner()
   if (!('run' in runner)) return runner
@@ -95,13 +96,13 @@ function launchInSlot({ manager, input }: TaskCall, runner: FlatRunner, reservat
   try {
     return manager.launch(input, runner, reservationId)
   } catch (error) {
-    // The lookup took longer than the reservation, so launch without one.
+    // The reservation has expired during the lookup, so the task is launched without it.
     if (error instanceof ReservationError) return manager.launch(input, runner)
     throw error
   }
 }
 
-/** The result of a call whose task waits, for a slot or for other tasks. */
+/** The result of a call whose task must wait: for a slot, for other tasks, for a key, or for a person. */
 export function queuedResult(
   manager: AsyncTaskManager,
   task: ActiveTaskInfo,
@@ -109,7 +110,7 @@ export function queuedResult(
   what: string,
 ): ToolResult {
   const queuePosition = manager.queuePosition(task.id)
-  // A task that it was to wait for had failed before.
+  // The launch fails immediately if a task that it should wait for has already failed.
   const { error } = manager.getTask(task.id) ?? {}
   const waits = waitText(manager.reads, task)
   const why =
@@ -135,7 +136,7 @@ export function queuedResult(
 /**
  * The result of a call that launched a task.
  * @param what the launched work, as text
- * @param metadata fields besides those of every task
+ * @param metadata additional fields of the metadata
  */
 export function launchedResult(
   task: ActiveTaskInfo,
@@ -152,7 +153,7 @@ export function launchedResult(
   }
 }
 
-/** The result of a call that found every slot taken. */
+/** The result of a call whose task could not be launched, because no slot is free. */
 export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, refusal?: string): ToolResult {
   const reason = refusal ?? manager.canLaunchAsync().reason ?? 'No slot is free'
   if (manager.reads.isDisposed) {
@@ -167,7 +168,7 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
 
-/** The result of a call that cannot run in the foreground because its owner is paused or there is no room; undefined if it can. */
+/** The result of a call that cannot wait for its task, because the owner is paused or too many such calls are running; undefined if it can. */
 export function foregroundRefusal({ reads }: AsyncTaskManager, owner = DEFAULT_OWNER): ToolResult | undefined {
   if (reads.pauses.concern(owner)) return pausedRefusal(new PausedError(owner))
   const { isDisposed } = reads
@@ -175,7 +176,10 @@ export function foregroundRefusal({ reads }: AsyncTaskManager, owner = DEFAULT_O
   return foreground.hasRoom() || isDisposed ? undefined : foregroundLimit(foreground.max)
 }
 
-/** The result of a call whose launch in the foreground failed. @throws errors other than limits */
+/**
+ * The result of a call in place whose launch failed.
+ * @throws the error, unless a limit or a pause was the reason
+ */
 export function refusedInPlace(error: unknown): ToolResult {
   if (error instanceof PausedError) return pausedRefusal(error)
   if (error instanceof TaskLimitError) return foregroundLimit(error.maxAsyncTasks)
@@ -187,7 +191,7 @@ export const pausedRefusal = (
   advice = 'Run it with async: true: it starts when a person resumes them.',
 ): ToolResult => errorResult('paused', message, { llmContent: `Background tasks are paused. ${advice}` })
 
-/** The result of a call above the foreground limit. */
+/** The result of a call in place when too many such calls are running. */
 export function foregroundLimit(max: number): ToolResult {
   const reason = limitReason(max, undefined, 'foreground')
   const advice = 'Wait until one of these calls has returned, or run this one in the background (async: true).'
@@ -195,9 +199,11 @@ export function foregroundLimit(max: number): ToolResult {
 }
 
 /**
- * Runs the task and returns its result. The task has an id and a deadline like any other, but it takes no slot unless it is a command, and its
- * end is only in this result. The task continues in the background when someone moves it there, when its run asks a question, when the call
- * reaches its time limit, and when its result can no longer be received.
+ * Runs a task in place: waits for the task and returns its result. The task has an id and a deadline like any other task. It takes no slot, unless it is
+ * a command. Its result is delivered only by this call.
+ *
+ * The task continues in the background if a person moves it there, if its run asks a question, if the call reaches its time limit, or if nobody can
+ * receive the result of the call any more.
  */
 export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<ToolResult> {
   const { manager, onForegroundAbort = 'cancel' } = call
@@ -209,7 +215,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     maxChars: call.maxChars,
     room: maxWholeChars(call.maxChars) - noteChars,
     readWith: call.followUps.read,
-    // The call itself names the task.
+    // The call itself says which task it is about.
     around: 'nothing' as const,
   }
   const waiting: WordedWaitOptions = {
@@ -225,7 +231,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     ...defined({ signal: leaving }),
     ...(call.backgroundAfterSeconds !== undefined && { timeoutMs: call.backgroundAfterSeconds * 1000 }),
   }
-  // Launched and claimed in one batch, so that its end is only delivered here, however soon it comes.
+  // The launch and the wait are one change. So even the result of a task that ends at once is delivered only by this call.
   const { id, end, updates } = manager.reads.batch(() => {
     const task = manager.launch({ ...call.input, isForeground: true }, runner)
     const updates =
@@ -243,7 +249,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     const { settled, pending, deliveryId } = await end
     const [task] = settled
     if (task !== undefined) return finished(call, task, text, deliveryId)
-    // The caller cannot answer before this call returns, so the task continues in the background and its end is owed.
+    // The model can answer the question only after this call has returned. So the task continues in the background, and its result is delivered later.
     const [running] = pending
     if (running?.questions !== undefined) return await askingInBackground(call, running)
     return running === undefined || manager.reads.isDisposed
@@ -312,7 +318,10 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
     : result
 }
 
-/** Whether the text has to explain a cancellation: one that was not requested by this call, has a reason, or cancelled other tasks too. */
+/**
+ * Whether the text must explain a cancellation: if the abort of this call was not the cause, if there is a reason, or if other tasks were cancelled,
+ * too.
+ */
 function isWorded({ manager, context }: TaskCall, { id, status, cancelReason }: SettledTaskInfo): boolean {
   if (manager.reads.isDisposed) return true
   if (status !== 'cancelled' || context.signal?.aborted !== true) return false
@@ -344,10 +353,10 @@ function taskMetadata(
   }
 }
 
-/** The maximum length of the text about processes that a command left, in characters. */
+/** The maximum length of the text about processes that still ran when a command had ended, in characters. */
 const LEFT_CHARS = 150
 
-/** The text about processes that a command left. */
+/** The text about processes that still ran when a command had ended. */
 function leftText({ endedProcesses }: AsyncTaskInfo): string {
   if (endedProcesses === undefined) return ''
   const what =
@@ -359,7 +368,7 @@ function withNote(text: string, { note }: EffectiveTimeout): string {
   return note === undefined ? text : `${text}\n\n${note}`
 }
 
-/** The tasks that were cancelled because their parent was; `''` when there are none. */
+/** A text about the child tasks that were cancelled together with this task; `''` if there are none. */
 function cancelledWith(manager: AsyncTaskManager, id: string): string {
   const children = manager.getAllTasks().filter(({ parentId, status }) => parentId === id && status === 'cancelled')
   return children.length === 0 ? '' : ` ${children.length} task(s) that it had launched were cancelled, too.`

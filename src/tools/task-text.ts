@@ -1,4 +1,4 @@
-/** Reads the texts of a task from a byte cursor: its output, and a result that was cut. */
+/** Reads a text of a task from a byte position on: its output, or a result that was cut. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { callText, resultCall, type FollowUpCall } from '../async-tasks/output/follow-ups.js'
@@ -13,12 +13,12 @@ import type { ToolResult } from './tool.js'
 
 /** Which part of a text to return, in bytes. */
 export interface TextRange {
-  /** The byte to start at; undefined for the first byte that is kept. */
+  /** The byte to start at. Undefined: the first byte that is kept. */
   readonly cursor: number | undefined
   readonly maxBytes: number
 }
 
-/** The kept output of a task. */
+/** Reads the kept output of a task. */
 export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const { cursor, maxBytes } = range
   const { read } = view.followUps
@@ -32,7 +32,7 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
   })
 }
 
-/** The text of a task's end, which a reminder may have cut. Reading it to its end marks it as read. */
+/** Reads the text about the end of a task, which an earlier message may have cut. Reading the text to its end marks it as read. */
 export async function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): Promise<ToolResult> {
   const bytes = new TextEncoder().encode(formatCompletionNotification(task))
   const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)
@@ -51,17 +51,17 @@ const NOTHING: OutputChunk = { text: '', nextCursor: 0, skippedBytes: 0, remaini
 interface ChunkText {
   readonly title: string
   readonly chunk: OutputChunk
-  /** The call that reads this text; the cursor is added. */
+  /** The call with which a model reads this text. The cursor is added to its parameters. */
   readonly reading: FollowUpCall
-  /** The task may still append to the text. */
+  /** Whether the task may still append to the text. */
   readonly isGrowing: boolean
-  /** Whether it is raw output of a program or run, which needs a fence. Default false. */
+  /** Whether the text is raw output, which is shown in a fenced block. Default false. */
   readonly isFenced?: boolean
-  /** The delivery that reading it makes. */
+  /** The delivery of the result that this text contains. */
   readonly delivery?: ShownDelivery
 }
 
-/** A part of a text, with a note on what is missing before it and how to read what follows. */
+/** A part of a text. Notes say what is missing before it, and how to read what comes after it. */
 export function chunkResult({ title, chunk, reading, isGrowing, isFenced = false, delivery }: ChunkText): ToolResult {
   const { text, nextCursor, skippedBytes, remainingBytes } = chunk
   const start = nextCursor - new TextEncoder().encode(text).length

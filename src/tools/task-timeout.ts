@@ -1,11 +1,11 @@
-/** The deadline of a task that a tool starts: the requested one, the default, and the limit. */
+/** The deadline of a task that a tool launches. It depends on the requested deadline, the default and the maximum. */
 import { z } from 'zod'
 import { defined } from '../defined.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
 import { anything, type OptionTypes } from '../protocol/option-checks.js'
 
-/** The parameter of every tool that starts a task. */
+/** The parameter `timeout_seconds` of every tool that launches a task. */
 export const timeoutSecondsSchema = lazily(() =>
   z
     .number()
@@ -15,7 +15,7 @@ export const timeoutSecondsSchema = lazily(() =>
     .describe('The task is stopped after this many seconds.'),
 )
 
-/** The schema of an object with the parameter, with the default and the limit that apply now in its description. */
+/** Adds the current default and maximum to the description of the parameter `timeout_seconds` in a schema. */
 export function withTimeoutText<Shape extends z.core.$ZodLooseShape>(
   schema: z.ZodObject<Shape, z.core.$strict>,
   settings: TimeoutSettings,
@@ -25,11 +25,11 @@ export function withTimeoutText<Shape extends z.core.$ZodLooseShape>(
   return schema.extend({ timeout_seconds }) as unknown as z.ZodObject<Shape, z.core.$strict>
 }
 
-/** The description of the parameter for the model. */
+/** The description of the parameter `timeout_seconds` for the model. */
 export const timeoutText = (settings: TimeoutSettings): string =>
   `The task is stopped after this many seconds. ${limitsText(settings)}`
 
-/** The default and the limit, in words. */
+/** The default and the maximum, as text for the model. */
 export function limitsText(settings: TimeoutSettings): string {
   const { standard, limit } = readSettings(settings)
   const without = `Default ${effectiveTimeout(undefined, standard, limit).seconds}`.replace(
@@ -40,16 +40,16 @@ export function limitsText(settings: TimeoutSettings): string {
   return `${without}. ${most}`
 }
 
-/** A number, or a function that returns it and is called at every call of the tool. */
+/** A number, or a function that returns it. The function is called at every call of the tool. */
 export type TimeoutSetting = number | (() => number)
 
-/** Deadlines in seconds; -1 for none. */
+/** The deadlines of tasks, in seconds; -1 for no deadline. */
 export interface TimeoutSettings {
-  /** The deadline of a task whose call has no `timeout_seconds`. Default 900. */
+  /** The deadline of a task whose call has no `timeout_seconds`, in seconds; -1 for no deadline. Default 900. */
   readonly defaultTimeoutSeconds?: TimeoutSetting
-  /** The longest deadline; longer ones are reduced to it. Default 1800. */
+  /** The maximum deadline, in seconds; -1 for no maximum. Longer deadlines are reduced to it. Default 1800. */
   readonly maxTimeoutSeconds?: TimeoutSetting
-  /** @deprecated The former name of `backgroundAfterSeconds`, which takes precedence. */
+  /** @deprecated The former name of `backgroundAfterSeconds`. If both are set, `backgroundAfterSeconds` is used. */
   readonly maxBlockingSeconds?: number
 }
 
@@ -62,18 +62,18 @@ export const timeoutOptionTypes: OptionTypes<TimeoutSettings> = {
 
 /** A deadline, with a note about it. */
 export interface EffectiveTimeout {
-  /** In seconds; -1 for none. */
+  /** The deadline in seconds; -1 for none. */
   readonly seconds: number
-  /** The requested deadline, if it exceeds the limit. */
+  /** The deadline that the call requested, in seconds, if it was longer than the maximum. */
   readonly requested?: number
-  /** A note for the model, if the deadline differs from the requested one. */
+  /** A note for the model, if the deadline is not the requested one. */
   readonly note?: string
 }
 
 /**
- * Checks the settings, and returns a function from the requested deadline (in seconds, -1 for none, undefined for the default)
- * to the effective one.
- * @throws InvalidSettingError for a number out of its range; for a function's number when the returned function is called
+ * Checks the settings. Returns a function that takes the requested deadline (in seconds; -1 for none, undefined for the default) and returns the
+ * deadline that applies.
+ * @throws InvalidSettingError for a number out of its range; if a setting is a function, when the returned function is called
  */
 export function timeoutPolicy(settings: TimeoutSettings): (asked: number | undefined) => EffectiveTimeout {
   for (const [name, setting] of settingsOf(settings)) if (typeof setting !== 'function') parseSetting(name, setting)

@@ -16,17 +16,17 @@ import {
 import { backgroundAfter } from './background-after.js'
 import { timeoutOptionTypes, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
 
-/** The tools that a result suggests to call next. Set it if your host offers them under other names. */
+/** The tools that the text of a result suggests to call next. Set this if your host has them under other names. */
 export interface FollowUps {
-  /** How to cancel a task, as text. */
+  /** The call that cancels a task, as text. */
   readonly cancel: string
-  /** The tool that takes answers, and the parameters that select its answer mode. */
+  /** The tool that answers questions, and the parameters that make it do so. */
   readonly answer: FollowUpCall
-  /** The tool that reads a task's output or result, and the parameters that select this mode. Default: check_async_tasks. */
+  /** The tool that reads the output or the result of a task, and the parameters that make it do so. Default: check_async_tasks. */
   readonly read?: FollowUpCall
 }
 
-/** By default, check_async_tasks does all three. */
+/** The default: check_async_tasks cancels, answers and reads. */
 export const CHECK_FOLLOW_UPS: Required<FollowUps> = {
   cancel: 'check_async_tasks with action "cancel"',
   answer: CHECK_ANSWERS,
@@ -35,32 +35,32 @@ export const CHECK_FOLLOW_UPS: Required<FollowUps> = {
 
 /** Options that every tool for async tasks takes. */
 export interface AsyncTaskToolOptions {
-  /** Returns the manager; called at every call of the tool. */
+  /** Returns the manager. It is called at every call of the tool. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
-  /** The maximum length of a result's text about one task, in characters. Default 20000. */
+  /** The maximum length of the text about one task in a result, in characters. Default 20000. */
   readonly maxMessageChars?: number
   /** The tools that a result suggests to call next. Default: check_async_tasks. */
   readonly followUps?: FollowUps
 }
 
-/** What happens to a task that runs in place when its call is aborted. */
+/** What happens to a task that a call waits for when the call is aborted. */
 export type ForegroundAbort = 'keep' | 'cancel'
 
-/** Options of the tools that run tasks in place. */
+/** Options of the tools that run tasks in place: the call waits for its task and returns the result. */
 export interface ForegroundOptions {
   /**
-   * What happens to a task that runs in place when its call is aborted. `cancel` (default): it is cancelled. `keep`: it continues in the
-   * background, and its end is owed.
+   * What happens to a task that a call waits for when the call is aborted. `cancel` (default): the task is cancelled. `keep`: the task continues in the
+   * background, and its result is delivered later.
    */
   readonly onForegroundAbort?: ForegroundAbort
   /**
-   * The maximum time that a call waits for a task that it runs in place, in seconds. Then the task continues in the background, and the call returns
-   * a text that explains it. Use it for hosts with a time limit for calls. -1 (default) for no limit.
+   * The maximum time that a call waits for its task, in seconds; -1 for no limit. Then the task continues in the background, and the call returns a text
+   * that says so. Set this if your host limits the time of calls. Default -1.
    */
   readonly backgroundAfterSeconds?: number
 }
 
-/** `backgroundAfter` checks the number. */
+/** `backgroundAfter` checks the number later. */
 export const foregroundOptionTypes: OptionTypes<ForegroundOptions> = {
   onForegroundAbort: { expected: "'keep' or 'cancel'", accepts: (value) => value === 'keep' || value === 'cancel' },
   backgroundAfterSeconds: anything,
@@ -74,7 +74,10 @@ export const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
   followUps: optionsOf(followUpTypes),
 }
 
-/** The shared options with their defaults. Throws `InvalidSettingError` for a `maxMessageChars` that is not an integer >= 200. */
+/**
+ * Returns the shared options with their defaults.
+ * @throws InvalidSettingError for a `maxMessageChars` that is not an integer >= 200
+ */
 export function readToolOptions(options: AsyncTaskToolOptions) {
   return {
     maxChars: checkMaxMessageChars(options.maxMessageChars),
@@ -86,7 +89,7 @@ interface Owned {
   readonly owner?: string
 }
 
-/** For tools that show tasks, or wait for them. */
+/** The types of the options of tools that show tasks or wait for them. */
 export const ownedOptionTypes: OptionTypes<AsyncTaskToolOptions & Owned> = { ...toolOptionTypes, owner: aName }
 
 /** The options of all tools that launch tasks. */
@@ -98,7 +101,10 @@ export const launchOptionTypes: OptionTypes<LaunchOptions> = {
   ...foregroundOptionTypes,
 }
 
-/** Reads these options into functions for each call. @throws InvalidSettingError for a number out of its range */
+/**
+ * Converts these options to functions and values that every call uses.
+ * @throws InvalidSettingError for a number out of its range
+ */
 export function readLaunchOptions(options: LaunchOptions) {
   const { owner, onForegroundAbort } = options
   return {
@@ -111,7 +117,7 @@ export function readLaunchOptions(options: LaunchOptions) {
   }
 }
 
-/** A signal that aborts when one of the two does. */
+/** A signal that aborts when one of the two signals aborts. */
 export function eitherSignal(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
   return one !== undefined && other !== undefined ? AbortSignal.any([one, other]) : (one ?? other)
 }

@@ -1,4 +1,4 @@
-/** The tool task: runs a subagent, and returns its result or leaves it running in the background. */
+/** The tool task, which runs a subagent. The call returns the result, or leaves the task running in the background. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { defined } from '../defined.js'
@@ -75,13 +75,13 @@ export type TaskParams = z.input<ReturnType<typeof taskSchema>>
 export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings, ForegroundOptions {
   /** Finds a subagent by its name. */
   readonly resolveSubagent: ResolveSubagent
-  /** Returns the known subagents, which the description of the tool and the error for an unknown one list. */
+  /** Returns the known subagents. The description of the tool lists them, and so does the error for an unknown name. */
   readonly listSubagents?: () => readonly SubagentEntry[]
-  /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
+  /** The owner of the tasks, who receives the results of background tasks. Default `main`. */
   readonly owner?: string
-  /** The task whose run calls the tool. Tasks that the tool launches then belong to that run (`ownerOfRun`). Default: no parent. */
+  /** The id of the task whose run calls the tool. The run then owns the tasks that the tool launches (`ownerOfRun`). Default: no parent. */
   readonly parentId?: string
-  /** The working directory of every request (`cwd`). Default: no directory. */
+  /** The working directory of every request (`cwd`). Default: the request has no working directory. */
   readonly cwd?: string | undefined
 }
 
@@ -95,12 +95,15 @@ const optionTypes: OptionTypes<TaskToolOptions> = {
 
 const NAME = 'task'
 
-/** The maximum size of the schemas of contexts in the description for a host, in bytes of JSON. */
+/** The maximum size of all context schemas in the description of the tool, in bytes of JSON. */
 const SCHEMA_BYTES = 4000
 
 /**
  * Creates the tool `task`.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or invalid option
+ * @param options the manager, the subagents, and limits
+ * @returns the tool
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+ * @throws InvalidInputError for an unknown or invalid option
  */
 export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
   checkOptions(options, optionTypes)
@@ -152,7 +155,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
         (await withLookupLimits(limits, (ended) => bindSubagent(options.resolveSubagent, params, ended))) ??
         unknownSubagent(options, params)
       if (isAsync) return runInBackground(call, findRunner).catch(refusedContext)
-      // The limits of a family apply to the calls of a run.
+      // This limit is for calls of the agent. The calls of a run have the limits of its family.
       const refusal = parentId === undefined ? foregroundRefusal(call.manager, options.owner) : undefined
       if (refusal !== undefined) return refusal
       const found = await findRunner()
@@ -164,7 +167,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
 const describeWith = (description: string, entries: readonly SubagentEntry[]): string =>
   [description, ...subagentLines(entries), ...contextLines(entries, SCHEMA_BYTES, modelSchemaOf)].join('\n')
 
-/** The result for a context that does not match the schema of its subagent. */
+/** The result of a call whose context does not match the schema of the subagent. */
 function refusedContext(error: unknown): ToolResult {
   if (error instanceof InvalidInputError && /^params\.context(?![^.[])/.test(error.field)) {
     return invalidParameters(NAME, error.message)
@@ -232,7 +235,7 @@ export class TaskTool extends BaseDeclarativeTool<ReturnType<typeof taskSchema>>
   override readonly kind = 'execute'
 
   /**
-   * @param deps may have further fields, which are ignored
+   * @param deps the options of the tool; additional fields are ignored
    * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
    */
   constructor(deps: TaskToolOptions) {

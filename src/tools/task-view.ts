@@ -1,4 +1,4 @@
-/** Code that the tools that read tasks share: which tasks they show, how much text, and the results for an unknown id. */
+/** What the tools that show tasks share: which tasks a call can see, the limits of texts, and the results for an unknown id. */
 import { defined } from '../defined.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
@@ -14,7 +14,7 @@ import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 /** The tasks that one call can see. */
 export interface TaskView {
   readonly manager: AsyncTaskManager
-  /** The owner whose tasks are visible; undefined for every owner's. */
+  /** The owner whose tasks are visible. Undefined: the tasks of all owners. */
   readonly owner: string | undefined
   /** The maximum length of a text about one task, and of a whole list, in characters. */
   readonly maxChars: number
@@ -41,10 +41,10 @@ export function goalOf({ goalPrompt }: AsyncTaskInfo): string {
 
 const GOAL_CHARS = 60
 
-/** The room for the parts of a list besides its lines, in characters. */
+/** The space that a list needs besides its lines, in characters. */
 const LIST_FRAME_CHARS = 4000
 
-/** The maximum length of the lines of a list, in characters. */
+/** The maximum length of the lines of a list together, in characters. */
 export function maxListChars({ maxChars }: TaskView): number {
   return Math.min(maxChars, maxWholeChars(maxChars) - LIST_FRAME_CHARS)
 }
@@ -52,13 +52,14 @@ export function maxListChars({ maxChars }: TaskView): number {
 /** The maximum length of an id in an error, in characters. */
 const SHOWN_ID_CHARS = 512
 
-/** How long a task ran, or has been running. */
+/** How long a task ran, or has been running so far. */
 export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
   return formatDuration(task.launchedAt, task.completedAt ?? view.manager.reads.clock.now())
 }
 
 /**
- * The task of an id or a prefix, or the result to return when there is no such task or several. `pruned`: the id of a task that existed.
+ * Finds the task of an id or a unique prefix. If no task or several tasks match, returns the result for the model. `pruned` is the id if the task
+ * existed earlier.
  * @param canBeMeant see `lookUpTask`
  */
 export function findTask(
@@ -87,7 +88,7 @@ export function findTask(
   }
 }
 
-/** The tasks that a prefix matches, one per line. */
+/** The tasks that match a prefix, one on each line. */
 export function candidateLines(view: TaskView, candidates: readonly AsyncTaskInfo[]): string {
   const shortOf = shortTaskIds(view.manager)
   return boundLines(

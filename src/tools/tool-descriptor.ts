@@ -1,6 +1,6 @@
 /**
- * The description of a tool. The tools of hosts and of MCP clients, the instructions and the prompt of the MCP server, and docs/tools.md are all made
- * from the descriptors in `tool-list.ts`.
+ * The descriptor of a tool. The tools of hosts, the tools of MCP clients, the instructions and the prompt of the MCP server, and docs/tools.md are all
+ * made from the descriptors in `tool-list.ts`.
  */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -13,13 +13,13 @@ import type { TimeoutSettings } from './task-timeout.js'
 import type { Tool } from './tool.js'
 import type { ToolOutput } from './tool-output.js'
 
-/** The options that a host, or the MCP server for one of its clients, provides. Each tool takes those that it needs. */
+/** The options from which tools are created. A host provides them, or the MCP server for one of its clients. Each tool takes those that it needs. */
 export interface ToolSetting {
-  /** For tools that launch tasks of an owner, or wait for them. */
+  /** The options of tools that launch or await the tasks of an owner. */
   readonly owned: AsyncTaskToolOptions & { readonly owner: string }
-  /** For tools that show or change tasks. Without an owner, the tasks of every owner. */
+  /** The options of tools that show or change tasks. Without an owner, these are the tasks of every owner. */
   readonly shown: AsyncTaskToolOptions & { readonly owner?: string }
-  /** For tools that launch tasks. */
+  /** The options of tools that launch tasks. */
   readonly launching: TimeoutSettings & ForegroundOptions
   /** See `TaskToolOptions`. */
   readonly subagents: {
@@ -28,19 +28,19 @@ export interface ToolSetting {
     readonly parentId?: string
     readonly cwd?: string | undefined
   }
-  /** Present with instances or a cluster. */
+  /** The command tasks; present if there are instances or a cluster. */
   readonly taskManager?: TaskManager | ClusterTasks
-  /** Present if the model may run programs. */
+  /** The allowed programs; present if the model may run programs. */
   readonly commands?: CommandPolicy
-  /** Whether the agent may schedule. */
+  /** Whether the agent may create schedules. */
   readonly hasSchedules?: boolean
-  /** Present if the model may start monitors. */
+  /** The limits of monitors; present if the model may start monitors. */
   readonly monitors?: MonitorLimits
   /** The instances of `taskManager`, if they can be listed. */
   readonly instances?: InstanceSource
 }
 
-/** MCP's hints about a call. The default of a missing hint is the careful one: destructive, not idempotent, open to the world. */
+/** Hints of MCP about the effect of a call. If a hint is missing, clients assume the dangerous case: destructive, not idempotent, open to the world. */
 export interface ToolHints {
   readonly readOnlyHint?: boolean
   readonly destructiveHint?: boolean
@@ -48,26 +48,23 @@ export interface ToolHints {
   readonly openWorldHint?: boolean
 }
 
-/** For a tool that only reads. */
+/** The hints of a tool that only reads. */
 export const READ_ONLY: ToolHints = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 
-/** For a tool whose tasks may do anything. */
+/** The hints of a tool that starts work. Such work may have any effect. */
 export const STARTS_WORK: ToolHints = { readOnlyHint: false, destructiveHint: true }
 
-/** The kind of slot that a task takes: in the background, in place, or for a command. */
+/** The kind of slot that a call takes. `background`: the task runs in the background. `inPlace`: the call waits for the task. `command`: a program. */
 export type SlotKind = 'background' | 'inPlace' | 'command'
 
-/**
- * The form of a tool for MCP clients, where it differs from that for hosts. A client pays for all texts in each of its turns, so tools do not repeat
- * each other's texts.
- */
+/** Changes to a tool for MCP clients. A client pays for the texts of all tools in each turn, so its tools have shorter texts than those of a host. */
 export interface ServedForm {
-  /** Creates it; undefined where an option is missing. Default: as for hosts. */
+  /** Creates the tool; undefined if an option that it needs is missing. Default: the tool of hosts. */
   readonly create?: (setting: ToolSetting) => Tool | undefined
   readonly description?: string | ((setting: ToolSetting) => string)
-  /** Descriptions of its parameters; '' where the name is enough. */
+  /** Descriptions of parameters by name. An empty text means that the name is enough. */
   readonly texts?: Readonly<Record<string, string>>
-  /** Parameters that are not listed, but accepted. */
+  /** Parameters that the schema for clients does not contain, but that calls may use. */
   readonly unlisted?: readonly string[]
 }
 
@@ -76,28 +73,28 @@ export interface ToolDescriptor {
   readonly name: string
   /** The name that people see in an MCP client. */
   readonly title: string
-  /** What it does, for docs/tools.md: a sentence. */
+  /** What the tool does, as a sentence for docs/tools.md. */
   readonly summary: string
-  /** When a model uses it, for the prompt of the MCP server: a sentence that follows the name of the tool. */
+  /** When a model uses the tool, for the prompt of the MCP server. It follows the name of the tool in a sentence. */
   readonly purpose: string
-  /** A short form for the instructions of the MCP server: a clause that follows the name. Default: they do not name the tool. */
+  /** A short form of `purpose`, for the instructions of the MCP server. Default: the instructions do not name the tool. */
   readonly brief?: string
-  /** What it starts, for the instructions; only for a tool that starts work. */
+  /** What the tool starts, for the instructions of the MCP server. Only for a tool that starts work. */
   readonly starts?: string
   readonly hints: ToolHints
   readonly output: () => ToolOutput
   /** Whether a call without a task id concerns all tasks of its owner. Anonymous clients cannot make such a call. Default: false. */
   readonly listsTasks?: boolean
-  /** Whether it needs instances; MCP clients without instances do not list it. Default: false. */
+  /** Whether the tool needs instances. If there are none, MCP clients do not list it. Default: false. */
   readonly needsInstances?: boolean
-  /** The kind of slot that a call with these arguments takes, for a tool that launches tasks. Such calls can become MCP tasks. */
+  /** For a tool that launches tasks: the kind of slot that a call with these arguments takes. Such calls can become MCP tasks. */
   readonly slotOf?: (args: Readonly<Record<string, unknown>>) => SlotKind
-  /** Creates it; undefined where an option is missing. Hosts only have tools with this function. */
+  /** Creates the tool for hosts; undefined if an option that it needs is missing. Hosts do not have tools without this function. */
   readonly create?: (setting: ToolSetting) => Tool | undefined
   readonly served?: ServedForm
 }
 
-/** A tool that hosts have; its type is that of `tasks.tools.<name>`. */
+/** A tool that hosts have. `Made` is the type of `tasks.tools.<name>`. */
 export interface HostTool<Made extends Tool | undefined> extends ToolDescriptor {
   readonly create: (setting: ToolSetting) => Made
 }

@@ -1,4 +1,4 @@
-/** The one list of the tools for models. */
+/** The list of all tools for models. */
 import { answerTool, cancelTool, readTool } from './check-one-task.js'
 import { checkAsyncTasksTool } from './check-async-tasks.js'
 import { listInstancesTool } from './list-instances.js'
@@ -33,7 +33,7 @@ export const TOOLS = {
   submit_commands: submitCommandsTool,
   /** Runs a program as a command. */
   run_command: runCommandTool,
-  /** Delivers the lines that match in what a task, a program or a file writes. */
+  /** Delivers matching lines of a task, a program or a file. */
   monitor: monitorTool,
   /** Lists the instances and their tools. */
   list_instances: listInstancesTool,
@@ -45,7 +45,7 @@ export type ToolName = keyof typeof TOOLS
 /** The descriptors in the order of the list. */
 export const toolList: readonly ToolDescriptor[] = Object.values(TOOLS)
 
-/** The descriptors in the order in which a text names them: those of `names`, then the others. */
+/** The descriptors in the order of `names`. Tools that are not in `names` follow. */
 export function inOrder(names: readonly ToolName[]): ToolDescriptor[] {
   const first = names.map((name) => TOOLS[name])
   return [...first, ...toolList.filter((tool) => !first.some(({ name }) => name === tool.name))]
@@ -53,7 +53,7 @@ export function inOrder(names: readonly ToolName[]): ToolDescriptor[] {
 
 type Made<Name extends ToolName> = (typeof TOOLS)[Name] extends HostTool<infer Tool> ? Tool : never
 
-/** The tools of hosts, by name: those that every host has, or those that need an option. */
+/** The types of the tools of hosts, by name. `IsOptional` selects those that need an option, or those that every host has. */
 type HostTools<IsOptional extends boolean> = {
   readonly [
     Name in ToolName as [Made<Name>] extends [never]
@@ -71,12 +71,12 @@ type HostTools<IsOptional extends boolean> = {
 export type AgentTools = HostTools<false>
 
 /**
- * The tools that a host has with an option, by name.
+ * The tools that a host has only with an option, by name.
  * @useDeclaredType
  */
 export type OptionalTools = HostTools<true>
 
-/** Creates the tools of a host. The optional ones are there where the setting has what they need. */
+/** Creates the tools of a host. An optional tool is created if the setting contains what it needs. */
 export function createHostTools(setting: ToolSetting): AgentTools & Partial<OptionalTools> {
   return Object.fromEntries(
     toolList.flatMap((tool) => {

@@ -1,7 +1,7 @@
 /**
- * The structured content of a tool's results, for MCP clients. `text` is for the model, because some clients only show it the structured
- * content; the other fields are for programs, and few, so that a result stays within its size limit. They have no descriptions, because every client
- * pays for the schemas of every tool.
+ * The structured content of results, for MCP clients. Its field `text` is for the model, because some clients show the model only the structured
+ * content. The other fields are for programs. They are few, so that a result stays within its size limit, and have no descriptions, because every client
+ * pays for the schemas of all tools.
  */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
@@ -11,16 +11,16 @@ type Metadata = Readonly<Record<string, unknown>>
 /** The structured content of one tool. */
 export interface ToolOutput {
   readonly schema: z.ZodObject
-  /** Derives it from the metadata of the tool's result; `text` is added. */
+  /** Makes the fields from the metadata of a result. `text` is added later. */
   readonly fieldsOf: (metadata: Metadata) => Metadata
 }
 
-/** One field: its source in the metadata (a name or a function), and its schema. The field is left out when the source is undefined. */
+/** One field: where its value is in the metadata (a name or a function), and its schema. If the value is undefined, the field is left out. */
 export type OutputField = readonly [from: string | ((metadata: Metadata) => unknown), schema: z.ZodType]
 
 export type OutputFields = Readonly<Record<string, OutputField>>
 
-/** The structured content with these fields, in this order. */
+/** Creates the structured content with these fields, in this order. */
 export function outputOf(fields: OutputFields): ToolOutput {
   const entries = Object.entries(fields)
   return {

@@ -1,6 +1,5 @@
 /**
- * The neutral tool: a tool for a model that does not depend on an agent SDK. A call never rejects: invalid input and exceptions become
- * results with an `error`.
+ * The neutral tool: a tool for a model, independent of any agent SDK. A call never rejects. Invalid input and exceptions become results with an `error`.
  */
 import { toLines } from '../text/control-characters.js'
 import type { z } from 'zod'
@@ -16,8 +15,8 @@ export interface ToolError {
   /** The reason, in words. */
   readonly message: string
   /**
-   * `parameter_validation`, `execution_failed`, `limit_reached`, `aborted` (the call was) or `cancelled` (the task was). Your own
-   * tools may use other types.
+   * The kind of failure: `parameter_validation`, `execution_failed`, `limit_reached`, `paused` (a person has paused background tasks), `aborted` (the
+   * call was aborted) or `cancelled` (the task was cancelled). Your own tools may use other kinds.
    */
   readonly type: string
 }
@@ -28,51 +27,52 @@ export interface ToolResult {
   readonly llmContent: string
   /** The text for a person, in Markdown. */
   readonly returnDisplay: string
-  /** Data for the host, such as `agentId`, the id of a launched task, and the ids of deliveries. */
+  /** Data for the host: for example `agentId`, the id of a launched task, and the ids of deliveries. */
   readonly metadata?: Readonly<Record<string, unknown>> & {
     readonly agentId?: string
-    /** The delivery of the results that the call returns. */
+    /** The id of the delivery of the task results that this result contains. */
     readonly deliveryId?: string
-    /** The delivery of other results that were added to this one. */
+    /** Overdue results that were added to this result: the id of their delivery, and their tasks. */
     readonly notification?: { readonly deliveryId?: string; readonly taskIds?: readonly string[] }
   }
   /** Present when the call failed. */
   readonly error?: ToolError
 }
 
-/** A part of the output of a task that runs in place. */
+/** A part of the output of the task that a call waits for. */
 export type OutputUpdate = Omit<TaskOutputEvent, 'taskId'>
 
 /** The context of one call. */
 export interface ToolContext {
-  /** Aborts the call: it stops waiting, and a task that it runs in place is cancelled or continues (`onForegroundAbort`). */
+  /** Aborts the call. The call stops waiting. The option `onForegroundAbort` decides whether its task is cancelled or continues. */
   readonly signal?: AbortSignal | undefined
   /** The id that the host or its SDK gave the call. */
   readonly toolCallId?: string | undefined
-  /** Aborts when the result can no longer be received: a wait ends, and a task that runs in place continues in the background. */
+  /** Aborts when nobody can receive the result of the call any more. A wait ends, and the task of the call continues in the background. */
   readonly detach?: AbortSignal | undefined
   /**
-   * Takes over the lease of each result in the answer, and ends it once the arrival is known: with `acknowledge()`, or with
-   * `release()`, after which the result is owed again. Called before the call returns. Default: returned results count as delivered.
+   * Takes over the lease of each task result that the result of the call contains. Call `acknowledge()` on it when the result of the call has arrived.
+   * Call `release()` when it did not arrive; then the task results are owed again. `hold` is called before the call returns. Default: returned results
+   * count as delivered.
    */
   readonly hold?: HoldLease | undefined
-  /** Called with the output of a task that runs in place. Exceptions are reported, and have no other effect. */
+  /** Called with the output of the task that the call waits for. If it throws, the error is reported, and has no other effect. */
   readonly onUpdate?: ((update: OutputUpdate) => unknown) | undefined
-  /** Called with the id of the task that the call runs in place, or of its command. Must not throw. */
+  /** Called with the id of the task that the call launches: one that it waits for, or a command. Must not throw. */
   readonly onLaunched?: ((taskId: string) => void) | undefined
-  /** Asks a person the questions of the tasks that the call waits for. Default: the call ends with the question, for the model to answer. */
+  /** Asks a person the questions of the tasks that the call waits for. Default: the call returns the question, and the model answers it. */
   readonly asker?: QuestionAsker | undefined
 }
 
 const FUNCTIONS = ['hold', 'onUpdate', 'onLaunched'] as const
 
-/** Why a context is invalid; undefined when it is valid. The context of an SDK may have further fields. */
+/** Returns the error for an invalid context; undefined if it is valid. The context of an SDK may have more fields. */
 export function refuseContext(tool: string, context: ToolContext): ToolResult | undefined {
   const wrong = FUNCTIONS.find((field) => context[field] !== undefined && typeof context[field] !== 'function')
   return wrong && validationError(tool, `context.${wrong}`, context[wrong], 'a function')
 }
 
-/** The input of a tool with this schema. A `Tool` without a type argument takes anything, and checks it at run time. */
+/** The input of a tool with this schema. A `Tool` without a type argument takes any input, and checks it at run time. */
 export type ToolInput<Schema extends z.ZodObject> = z.ZodObject extends Schema ? unknown : z.input<Schema>
 
 /** A tool for any agent SDK. */
@@ -83,16 +83,18 @@ export interface Tool<Schema extends z.ZodObject = z.ZodObject, Input = ToolInpu
   readonly description: string
   /** The schema of its input; `z.toJSONSchema` converts it. */
   readonly inputSchema: Schema
-  /** What a call with this input would do, in a few words. Never throws. */
+  /** Says what a call with this input would do, in a few words. Never throws. */
   describe(input: Input): string
   /**
    * Checks the input and runs the tool. Never rejects.
    * @param input the parameters; `undefined` and `null` count as `{}`
+   * @param context the context of the call
+   * @returns the result, which has an `error` if the call failed
    */
   execute(input: Input, context?: ToolContext): Promise<ToolResult>
 }
 
-/** The input of `defineTool`; `run` gets its types from the schema. */
+/** The input of `defineTool`. The schema gives `run` its types. */
 export interface ToolDefinition<Schema extends z.ZodObject> {
   /** The name under which the model calls it. */
   readonly name: string
@@ -100,15 +102,21 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly description: string
   /** The schema of the input. Its checks must be synchronous, because a call takes effect immediately. */
   readonly inputSchema: Schema
-  /** The current description and schema for the model; called at each read. Calls are checked with `inputSchema`. */
+  /**
+   * Returns the current description and schema for the model. It is called each time one of them is read. Calls are always checked with `inputSchema`.
+   */
   readonly listed?: () => { readonly description: string; readonly inputSchema: Schema }
-  /** What a call would do, in a few words. Default: the name. */
+  /** Says what a call would do, in a few words. Default: the name of the tool. */
   readonly describe?: (input: z.output<Schema>) => string
   /** Runs the tool. An exception becomes a result with an `error`. */
   readonly run: (input: z.output<Schema>, context: ToolContext) => ToolResult | Promise<ToolResult>
 }
 
-/** Creates a tool that checks its input with its schema and turns exceptions into results. */
+/**
+ * Creates a tool. It checks its input with its schema, and turns exceptions into results with an `error`.
+ * @param definition the name, the schema and the function of the tool
+ * @returns the tool
+ */
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool<Schema> {
   const { name, description, inputSchema, listed = () => ({ description, inputSchema }), describe, run } = definition
   return {
@@ -138,7 +146,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
           return errorResult('aborted', `The call of ${name} was aborted before it began.`)
         }
         const result = refuseContext(name, context) ?? (await run(parsed.data, context))
-        // For a terminal, which would obey control characters of a program.
+        // A terminal would obey the control characters that the output of a program can contain.
         const returnDisplay = toLines(result.returnDisplay)
         return returnDisplay === result.returnDisplay ? result : { ...result, returnDisplay }
       } catch (error) {
@@ -155,17 +163,17 @@ export function textResult(text: string, metadata: NonNullable<ToolResult['metad
   return { llmContent: text, returnDisplay: text, metadata }
 }
 
-/** The result of a failed call. Both texts are the message unless `more` has others. */
+/** The result of a failed call. Its texts are the message, unless `more` has other texts. */
 export function errorResult(type: string, message: string, more: Partial<Omit<ToolResult, 'error'>> = {}): ToolResult {
   return { llmContent: message, returnDisplay: message, ...more, error: { message, type } }
 }
 
-/** The result of a call with invalid parameters: which field, what it got and what was expected. */
+/** The result of a call with an invalid parameter. It names the field, the received value and what was expected. */
 export function validationError(tool: string, field: string, received: unknown, expected: string): ToolResult {
   return invalidParameters(tool, `${field}: got ${preview(received)}, expected ${expected}.`)
 }
 
-/** The result of a failed call with invalid parameters, with the whole message. */
+/** The result of a call with invalid parameters, for a complete message. */
 export function invalidParameters(tool: string, message: string): ToolResult {
   return errorResult('parameter_validation', message, {
     llmContent: `Invalid parameters for ${tool}: ${message}`,

@@ -2,7 +2,7 @@
 import type { Telemetry } from '../protocol/telemetry.js'
 import type { Tool } from './tool.js'
 
-/** The same tools, with a span for each call. */
+/** Returns the same tools, with a span for each call. */
 export function tracedTools<Tools extends Readonly<Record<string, Tool>>>(tools: Tools, telemetry: Telemetry): Tools {
   return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, traced(tool, telemetry)])) as Tools
 }
@@ -16,7 +16,7 @@ function traced(tool: Tool, telemetry: Telemetry): Tool {
     operation.end({ output: llmContent, ...(error && { errorType: error.type, error: error.message }) })
     return result
   }
-  // The description and the schema of a tool may be getters.
+  // The description and the schema of a tool may be getters, so they are copied as such.
   const fields = Object.getOwnPropertyDescriptors(tool)
   return Object.defineProperties({} as Tool, { ...fields, execute: { value: execute, enumerable: true } })
 }

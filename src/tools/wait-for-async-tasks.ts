@@ -1,4 +1,4 @@
-/** The tool wait_for_async_tasks: waits until tasks have ended, and returns their results. */
+/** The tool wait_for_async_tasks, which waits until tasks have ended, and returns their results. */
 import { z } from 'zod'
 import { defined } from '../defined.js'
 import { lazily } from '../protocol/lazily.js'
@@ -20,10 +20,10 @@ import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { boundParts, WaitText } from './wait-texts.js'
 import { strictObject } from '../protocol/strict-object.js'
 
-/** The default maximum of a wait, in seconds. MCP clients give up a call after 60. */
+/** How long a call waits if it requests no time, in seconds. It is below 60, because MCP clients give up a call after 60 s. */
 const DEFAULT_WAIT_SECONDS = 45
 
-/** The maximum wait that a call may request, in seconds. A model that waits receives no other messages. */
+/** The default of `maxWaitSeconds`. A model receives no other messages while it waits. */
 const MAX_WAIT_SECONDS = 600
 
 export const waitForAsyncTasksSchema = lazily(() =>
@@ -56,7 +56,7 @@ export type WaitForAsyncTasksParams = z.input<ReturnType<typeof waitForAsyncTask
 export interface WaitForAsyncTasksOptions extends AsyncTaskToolOptions {
   /** Restricts the tool to the tasks of this owner. Default: the tasks of every owner. */
   readonly owner?: string
-  /** The maximum wait that a call may request, in seconds. Default 600. */
+  /** The longest wait that a call may request, in seconds. Default 600. */
   readonly maxWaitSeconds?: number
 }
 
@@ -72,9 +72,11 @@ const optionTypes: OptionTypes<WaitForAsyncTasksOptions> = {
 const NAME = 'wait_for_async_tasks'
 
 /**
- * Creates the tool `wait_for_async_tasks`. The results that a call returns are delivered; an aborted call leaves them owed.
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0;
- * InvalidInputError for an unknown or invalid option
+ * Creates the tool `wait_for_async_tasks`. The results that a call returns are delivered. If a call is aborted, the results stay owed.
+ * @param options the manager, the owner of the tasks, and limits
+ * @returns the tool
+ * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
+ * @throws InvalidInputError for an unknown or invalid option
  */
 export function createWaitForAsyncTasksTool(
   options: WaitForAsyncTasksOptions,
@@ -176,20 +178,20 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
   return { ids: [...ids], problems }
 }
 
-/** Explains that another run takes the result. */
+/** Explains that the result goes to the run that owns the task. */
 function ofOtherRunText(task: AsyncTaskInfo): string {
   const runId = runOfOwner(task.owner) ?? ''
   return `The result of task ${task.id} goes to task ${runId}, which owns it. Wait for ${runId}.`
 }
 
-/** The running tasks and those with owed results, because a call may wait for a task that has just ended. */
+/** The tasks that run, and the tasks whose results were not delivered. A call may wait for a task that has just ended. */
 function outstandingTasks({ manager, owner }: TaskView): string[] {
   return [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner)]
     .filter((task) => !isOfOtherRun(task, owner))
     .map((task) => task.id)
 }
 
-/** The most ids in the structured content. */
+/** The maximum number of ids in a field of the structured content. */
 const MAX_IDS = 1000
 
 const idsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_IDS) : [])
@@ -229,7 +231,7 @@ export class WaitForAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof
   override readonly kind = 'think'
 
   /**
-   * @param deps may have further fields, which are ignored
+   * @param deps the options of the tool; additional fields are ignored
    * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
    */
   constructor(deps: WaitForAsyncTasksOptions) {

@@ -1,4 +1,4 @@
-/** The text of a wait's result: the ends that it delivers, and the remaining tasks, within the limit of a whole message. */
+/** The text of the result of a wait: the results that it delivers, and the tasks that still run, within the limit of a whole message. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
 import { shortTaskIds } from '../async-tasks/task-lookup.js'
@@ -6,16 +6,16 @@ import { wordEnds, type WordedEnds } from './shown-texts.js'
 import { answerHints } from './task-answer.js'
 import { durationOf, goalOf, type TaskView } from './task-view.js'
 
-/** The maximum length of each list besides the ends, in characters; one line may be longer. */
+/** The maximum length of each list of tasks that have not ended, in characters. A single line may be longer. */
 const LIST_CHARS = 2000
 
 /** The maximum length of one line of such a list, in characters. */
 const LINE_CHARS = 1000
 
-/** The maximum length of the ids of the ends that do not fit, in characters; one id may be longer. */
+/** The maximum length of the ids of ended tasks whose results do not fit, in characters. A single id may be longer. */
 const IDS_CHARS = 500
 
-/** Words the result of one wait. */
+/** Writes the text of the result of one wait. */
 export class WaitText {
   readonly #view: TaskView
   readonly #name: string
@@ -30,9 +30,9 @@ export class WaitText {
   }
 
   /**
-   * Call before the ends are acknowledged.
-   * @param notes on the call itself
-   * @returns the tasks whose ends are in the text
+   * Writes the results. Call it before the results are acknowledged.
+   * @param notes about the call itself
+   * @returns the tasks whose results are in the text
    */
   word(
     settled: readonly SettledTaskInfo[],
@@ -41,7 +41,7 @@ export class WaitText {
   ): readonly SettledTaskInfo[] {
     const { maxChars, manager, followUps } = this.#view
     this.#rest = [...this.#askingParts(pending), ...this.#pendingParts(pending), ...boundParts(notes)]
-    // The longest header, and the ids of ends that do not fit.
+    // The text also needs room for the longest header, and for the ids of tasks whose results do not fit.
     const others = this.#rest.join('\n\n').length + IDS_CHARS + LINE_CHARS
     const room = maxWholeChars(maxChars) - others
     this.#ends = wordEnds(manager, settled, { maxChars, room, readWith: followUps.read, keepsEmpty: false })
@@ -50,7 +50,7 @@ export class WaitText {
     return shown
   }
 
-  /** The tasks whose ends are in the text. */
+  /** The tasks whose results are in the text. */
   get shown(): readonly SettledTaskInfo[] {
     return this.#ends.shown
   }
@@ -91,7 +91,7 @@ export class WaitText {
   }
 }
 
-/** The first of these paragraphs, each shortened. */
+/** The first of these paragraphs that fit. Each paragraph is shortened. */
 export function boundParts(parts: readonly string[]): string[] {
   const lines = parts.map((part) => previewText(part, LINE_CHARS))
   let length = 0

@@ -1,4 +1,4 @@
-/** `agent-tasks tasks history`: the tasks of a store that have ended, also while its owner runs. */
+/** `agent-tasks tasks history`: shows the ended tasks of a store, even while another process owns the store. */
 import type { Command } from 'commander'
 import { hasEnded, TERMINAL_STATUSES } from '../../../machines/task-status.js'
 import { asPastTask } from '../../command-tasks/past-command-task.js'
@@ -29,7 +29,7 @@ interface HistoryOptions {
   readonly json?: boolean
 }
 
-/** `task` is the former word for `async`. */
+/** The kinds of task. `task` is the former word for `async`. */
 const KINDS = { async: 'task', task: 'task', command: 'command task' } as const satisfies Record<
   string,
   PastTask['kind']
@@ -43,9 +43,9 @@ export function addHistoryCommand(tasks: Command, io: ProgramIO): void {
     .option('--kind <kind>', 'only tasks of this kind: async, command')
     .option('--owner <owner>', 'only tasks of this owner, or of this instance')
     .option('--name <name>', 'only tasks of this subagent, or command tasks of this name')
-    .option('--status <status>', 'only tasks that ended so: completed, failed, cancelled')
-    .option('--text <words>', 'only tasks with words that are these, or begin with them')
-    .option('--before <place>', 'the next page: the place that the page before has printed')
+    .option('--status <status>', 'only tasks with this end: completed, failed, cancelled')
+    .option('--text <words>', 'only tasks that contain these words, or words that begin with them')
+    .option('--before <place>', 'list the next page: the position that the previous page has printed')
     .option('--limit <count>', 'the most tasks to list', '50')
     .option('--json', 'print JSON, a task a line, with its result')
     .addHelpText(
@@ -97,7 +97,7 @@ async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void
   }
 }
 
-/** A line of `--json`. The record is the stored one. */
+/** Makes a line of `--json`. The record is unchanged, as it was stored. */
 function toJson({ id, kind, owner, name, record, ...task }: PastTask): object {
   if (kind === 'command task') return { task_id: id, kind: 'command', name, instanceId: owner, ...task, record }
   return { task_id: id, kind: 'async', subagent: name, goal: record['goalPrompt'], owner, ...task, record }
@@ -115,7 +115,10 @@ async function readHistoryAt(location: string, query: PastTaskQuery): Promise<re
   return (await Promise.all(files.map((file) => readSqliteHistory(file, query)))).flat()
 }
 
-/** The tasks that have ended, and that the owner of the store still keeps. @throws StoreError */
+/**
+ * Reads the ended tasks that the owner of the store still keeps in memory.
+ * @throws StoreError
+ */
 async function keptAt(location: string): Promise<PastTask[]> {
   const parts = await partsOf(location)
   return parts.flatMap(({ read }) => {

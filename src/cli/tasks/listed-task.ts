@@ -1,4 +1,4 @@
-/** A task of either kind, as the commands of `agent-tasks tasks` list and print it. */
+/** A task of either kind, in the form in which the commands of `agent-tasks tasks` list and print it. */
 import { hasEnded, STATUSES, type AsyncTaskStatus } from '../../../machines/task-status.js'
 import { countFinished, type Task, type TaskSummary } from '../../protocol/command-tasks.js'
 import type { StoredTask } from '../../store/store.js'
@@ -6,7 +6,7 @@ import type { PageTask, PageTaskState } from '../../page/wire.js'
 import { defined } from '../../defined.js'
 import { formatAge, formatTable, oneLine } from '../table.js'
 
-/** Each state that a list shows instead of the status. The hosts of interrupted tasks have ended. */
+/** States that a list shows instead of the status. `interrupted`: the host of the task has ended. */
 const STATE_TABLE = {
   asking: true,
   wrapping: true,
@@ -25,28 +25,28 @@ export interface TaskRef {
   readonly kind: 'async' | 'command'
 }
 
-/** A line of `--json`. Times are in ms since the epoch. */
+/** A task as a line of `--json`. Times are in ms since the epoch. */
 export interface ListedTask extends TaskRef {
   readonly status: AsyncTaskStatus
-  /** What is known besides its status, such as `asking`. */
+  /** A state that says more than the status, such as `asking`. */
   readonly state?: TaskState
   readonly subagent?: string
   readonly goal?: string
   readonly owner?: string
   readonly delivery?: string
-  /** Of a command task, as are the next five. */
+  /** The name of a command task. Only command tasks have this field and the next five. */
   readonly name?: string
   readonly intention?: string
   readonly instanceId?: string
   readonly currentCommandIndex?: number
   readonly totalCommands?: number
-  /** How many have succeeded or failed. */
+  /** How many commands have succeeded or failed. */
   readonly finishedCommands?: number
   readonly createdAt: number
   readonly startedAt?: number
   readonly completedAt?: number
   readonly error?: string
-  /** Its code, where the source names it. */
+  /** The code of the error, if the source of the task provides the code. */
   readonly errorCode?: string
 }
 
@@ -59,7 +59,7 @@ export function fromPage(task: PageTask): ListedTask {
   const { commands = [], commandCount } = task
   const status = statusOf(state)
   const finished = commands.filter((command) => command.state === 'completed' || command.state === 'failed').length
-  // A page lists the first commands only.
+  // A page lists only the first commands of a long task.
   const isWhole = commands.length === commandCount
   return {
     task_id: id,
@@ -108,13 +108,13 @@ export function fromTask({ commands, error, ...task }: Task): ListedTask {
   }
 }
 
-/** The status for a state of the page: a task that asks a question is running, for example. */
+/** Converts a state of the page to a status. For example, a task that asks a question is running. */
 function statusOf(state: string): AsyncTaskStatus {
   if (state === 'timed-out') return 'failed'
   return STATUSES.find((status) => status === state) ?? 'running'
 }
 
-/** A task of a store whose host has ended, unless it had ended or had not started. */
+/** Marks a task of a store whose host has ended as interrupted, unless the task had ended or had not started. */
 export const interrupted = <Task extends ListedTask>(task: Task): Task =>
   task.status === 'running' ? { ...task, state: 'interrupted' } : task
 
@@ -122,7 +122,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 
 export const isOver = ({ status }: ListedTask): boolean => hasEnded(status)
 
-/** The finished commands of all, such as `1/2`; empty for an async task. */
+/** The number of finished commands and of all commands, such as `1/2`; an empty text for an async task. */
 export function doneText({
   status,
   finishedCommands,
@@ -131,12 +131,12 @@ export function doneText({
 }: ListedTask): string {
   if (total === undefined) return ''
   if (status === 'completed') return `${total}/${total}`
-  // An earlier server names only the command at which the task is.
+  // An earlier version of the server sends only the index of the current command.
   const finished = finishedCommands ?? index
   return `${finished === undefined ? '?' : Math.min(finished, total)}/${total}`
 }
 
-/** The lines of a table. Command tasks alone have one of their own. */
+/** The lines of a table. If there are only command tasks, the table has columns for these. */
 export function taskTable(tasks: readonly ListedTask[]): string[] {
   if (tasks.every(({ kind }) => kind === 'command')) {
     const rows = tasks.map((task) => [

@@ -1,4 +1,4 @@
-/** The former names of commands. They work as before, JSON included, and print the present name. */
+/** The former names of commands. They work as before, and their JSON output is the same. They also print the present name. */
 import type { Command } from 'commander'
 import { addClientOptions, addReconnectOption, type ClientOptions } from '../client-options.js'
 import { createTerminal, type ProgramIO } from '../terminal.js'

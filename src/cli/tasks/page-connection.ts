@@ -1,4 +1,4 @@
-/** Requests to a page, as the page in a browser makes them. */
+/** Sends requests to a page of another process, as the page in a browser does. */
 import { z } from 'zod'
 import { systemClock } from '../../clock.js'
 import { ConnectionError, TaskServerError } from '../../client/client-errors.js'
@@ -9,31 +9,41 @@ import type { ChangesEvent, PageTaskDetail, TasksEvent } from '../../page/wire.j
 /** How long the page may take to answer, in ms. */
 const REQUEST_MS = 30_000
 
-/** A page cannot be reached, or has ended. */
+/** The page cannot be reached, or was closed. */
 export class PageConnectionError extends ConnectionError {}
 
 export interface PageConnection {
   detail(key: string): Promise<PageTaskDetail>
-  /** A value of a task, read to its end. */
+  /** Reads a value of a task to its end. */
   value(key: string, name: string): Promise<string>
-  /** @throws TaskServerError `TASK_ENDED` when it had ended */
+  /**
+   * Cancels a task.
+   * @throws TaskServerError `TASK_ENDED` when the task had already ended
+   */
   cancel(key: string, reason: string | undefined): Promise<void>
-  /** The snapshot of all tasks, and then what changes. @throws the reason of the signal, ConnectionError */
+  /**
+   * The events of the page: first the snapshot of all tasks, then each change.
+   * @throws the reason of the signal when it aborts
+   * @throws ConnectionError when the connection is lost
+   */
   events(signal: AbortSignal): AsyncGenerator<PageStreamEvent>
 }
 
-/** `ready` follows the last piece of the snapshot. */
+/** An event of the page. `ready` comes after the last part of the snapshot. */
 export type PageStreamEvent =
   | { readonly type: 'hello' }
   | { readonly type: 'tasks'; readonly data: TasksEvent }
   | { readonly type: 'ready' }
   | { readonly type: 'changes'; readonly data: ChangesEvent }
 
-// The server of the page is of this package: what it sends is not checked field by field.
+// The page belongs to the same package, so the fields that it sends are not checked one by one.
 const detailSchema = z.custom<PageTaskDetail>((value) => typeof (value as PageTaskDetail | null)?.task === 'object')
 const doneSchema = z.looseObject({})
 
-/** @param link as a host prints it, with its token. @throws InvalidInputError */
+/**
+ * @param link the link that a host prints, with the token of the page
+ * @throws InvalidInputError if the link is invalid
+ */
 export function connectPage(option: string, link: string): PageConnection {
   const { base, token } = parseLink(option, link)
 
@@ -100,13 +110,13 @@ function parseLink(option: string, link: string): { readonly base: string; reado
   const token = new URLSearchParams(url?.hash.slice(1)).get('token') ?? ''
   if (url === undefined || !/^https?:$/.test(url.protocol) || token === '') {
     const expected = 'the link of a page with its token, as in http://127.0.0.1:3320/#token=…'
-    // What is printed may be read by others.
+    // The token is removed, because others may read the error.
     throw new InvalidInputError(option, link.replace(/#.*$/, ''), expected)
   }
   return { base: url.origin, token }
 }
 
-/** The events of a stream (HTML Standard, 9.2). */
+/** Reads the events of a stream (HTML Standard, section 9.2, server-sent events). */
 async function* serverSentEvents(
   body: Response['body'],
 ): AsyncGenerator<{ readonly event: string; readonly data: string }> {

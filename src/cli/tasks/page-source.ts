@@ -1,4 +1,7 @@
-/** The tasks of a running host, through the page that it serves: of both kinds, and the only way to cancel an async task from outside. */
+/**
+ * The tasks of a running host, read through the page that the host serves. This source has tasks of both kinds. It is also the only source that can
+ * cancel an async task from another process.
+ */
 import { TaskServerError } from '../../client/client-errors.js'
 import { defined } from '../../defined.js'
 import type { CutValue, PageTask, PageTaskDetail } from '../../page/wire.js'
@@ -6,7 +9,7 @@ import { fromPage, type ListedTask, type TaskRef } from './listed-task.js'
 import { connectPage, type PageConnection } from './page-connection.js'
 import { matches, pickTask, type ShownTask, type TaskSource } from './task-source.js'
 
-/** @param option the name of the option or variable, for errors */
+/** @param option the name of the option or of the variable, for errors */
 export function pageSource(option: string, link: string): TaskSource {
   const page = connectPage(option, link)
   const list: TaskSource['list'] = async (limit, filter = {}) =>
@@ -53,7 +56,7 @@ async function* changesOf(page: PageConnection, signal: AbortSignal): AsyncGener
   let first: ListedTask[] | undefined = []
   for await (const event of page.events(signal)) {
     const tasks = tasksOf(event).map(fromPage)
-    // The pieces of the snapshot are one change.
+    // The parts of the snapshot count as one change.
     if (first === undefined) yield tasks
     else if (event.type === 'ready') {
       yield first
@@ -93,7 +96,7 @@ async function shown(page: PageConnection, key: string, detail: PageTaskDetail):
   }
 }
 
-/** What is no longer kept whole is text. */
+/** A value that was cut is no valid JSON any more, so it is returned as text. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

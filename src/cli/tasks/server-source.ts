@@ -1,4 +1,4 @@
-/** The tasks of a server, over its client socket: command tasks only. */
+/** The tasks of a task server, read over its client socket. This source has only command tasks. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { TaskServerError } from '../../client/client-errors.js'
 import type { TaskClient } from '../../client/task-client.js'
@@ -48,7 +48,7 @@ export function serverSource(client: TaskClient): TaskSource {
 }
 
 /**
- * A filter that no command task can match is a mistake, and not an empty list.
+ * Refuses a filter that no command task can match, because an empty list would hide the mistake.
  * @returns the status of the filter
  */
 function checkFilter({ kind, owner, subagent, status }: TaskFilter): AsyncTaskStatus | undefined {

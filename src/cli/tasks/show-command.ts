@@ -1,4 +1,4 @@
-/** `agent-tasks tasks show <id>`: everything that is known of one task. */
+/** `agent-tasks tasks show <id>`: prints everything that is known about one task. */
 import type { Command } from 'commander'
 import { isoTime } from '../../text/duration.js'
 import { oneLine } from '../table.js'
@@ -68,7 +68,7 @@ function factsOf(task: ShownTask): readonly (readonly [string, string | undefine
   ]
 }
 
-/** Prints what the task returned: the text of an async task, or the result of each command. */
+/** Prints what the task returned: the text of an async task, or the results of a command task's commands. */
 export function printResults({ result, commands = [] }: ShownTask, terminal: Terminal): void {
   for (const value of [result, ...commands.map((command) => command.result)]) {
     if (value !== undefined) terminal.printResult(textOf(value))

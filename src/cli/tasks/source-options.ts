@@ -1,4 +1,4 @@
-/** The options that say where tasks are, and the source that they choose. */
+/** The options that say where tasks are found (their source). */
 import type { Command } from 'commander'
 import { InvalidInputError } from '../../errors.js'
 import { withClient, type ClientOptions } from '../client-options.js'
@@ -22,7 +22,7 @@ export function addSourceOptions(command: Command): Command {
     .option('--json', 'print JSON, one value a line')
 }
 
-/** The part of a help text that says what each source can do. */
+/** The part of a help text that explains the sources. */
 export const SOURCES_HELP = `
 Where the tasks are:
   --url    a server (\`agent-tasks serve\`). It has command tasks, which it lists, shows, cancels and watches.
@@ -33,7 +33,10 @@ Where the tasks are:
 Without any of them, AGENT_TASKS_URL comes before AGENT_TASKS_PAGE.
 `
 
-/** @throws InvalidInputError when more than one source is given */
+/**
+ * Opens the source that the options name, runs the command, and closes the source.
+ * @throws InvalidInputError when more than one source is given
+ */
 export async function withSource<T>(
   options: SourceOptions,
   io: ProgramIO,

@@ -1,4 +1,4 @@
-/** The tasks of a store, also while its owner runs. They are read and never changed. */
+/** The tasks of a store. They are only read, even while another process owns the store. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { readQuestions } from '../../async-tasks/recovery/stored-questions.js'
 import { FORGOTTEN, restoreTasks } from '../../command-tasks/stored-tasks.js'
@@ -10,7 +10,7 @@ import { partsOf } from '../stored-sessions.js'
 import { fromStore, fromTask, interrupted, type ListedTask } from './listed-task.js'
 import { createComparison, matches, pickTask, type ShownTask, type TaskFilter, type TaskSource } from './task-source.js'
 
-/** A listed task, and how all of it is shown. */
+/** A task in its listed form, and a function that returns all its details. */
 interface Kept {
   readonly task: ListedTask
   readonly show: () => ShownTask
@@ -45,7 +45,10 @@ export function storeSource(location: string): TaskSource {
   }
 }
 
-/** All tasks, newest first. @throws StoreError */
+/**
+ * Reads all tasks, the newest first.
+ * @throws StoreError when the store cannot be read
+ */
 async function readTasks(location: string): Promise<Kept[]> {
   const kept = (await partsOf(location)).flatMap(({ owner, read }): Kept[] => {
     if ('error' in read) throw read.error

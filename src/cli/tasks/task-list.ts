@@ -1,4 +1,4 @@
-/** The lists of a server's tasks: read over pages, and found by id. */
+/** Lists the tasks of a server over several requests, and finds a task by its id. */
 import { TaskServerError } from '../../client/client-errors.js'
 import type { TaskClient, TaskListOptions } from '../../client/task-client.js'
 import { lookUpPrefix, meantOf } from '../../async-tasks/task-lookup.js'
@@ -6,7 +6,7 @@ import { defined } from '../../defined.js'
 import { MAX_LIST_LIMIT } from '../../protocol/client-messages.js'
 import type { TaskSummary } from '../../protocol/command-tasks.js'
 
-/** At most `limit` tasks, newest first. */
+/** Lists at most `limit` tasks, the newest first. */
 export async function listTasks(
   client: TaskClient,
   limit: number,
@@ -27,9 +27,9 @@ export async function listTasks(
 }
 
 /**
- * The id of the task that an id, or a unique prefix of one, stands for.
- * @param canBeMeant if several tasks match, only those for which this is true are candidates, or all of them if it is true for no task
- * @throws TaskServerError when there is no such task, or several
+ * Returns the full id of a task, from its id or a unique prefix.
+ * @param canBeMeant if several tasks match the prefix, only those for which this returns true count; if it returns true for none, all count
+ * @throws TaskServerError when no task matches, or several
  */
 export async function findTaskId(
   client: TaskClient,

@@ -1,11 +1,11 @@
-/** Where the commands of `agent-tasks tasks` find tasks: a server, a page, or a store. */
+/** The sources from which the commands of `agent-tasks tasks` read tasks: a server, a page or a store. */
 import { lookUpPrefix, meantOf } from '../../async-tasks/task-lookup.js'
 import { TaskServerError } from '../../client/client-errors.js'
 import type { TaskQuestion } from '../../../machines/records.js'
 import type { AsyncTaskStatus } from '../../../machines/task-status.js'
 import type { ListedTask, TaskRef, TaskState } from './listed-task.js'
 
-/** Which tasks are wanted. */
+/** Selects tasks. */
 export interface TaskFilter {
   readonly status?: AsyncTaskStatus | TaskState
   readonly kind?: ListedTask['kind']
@@ -14,11 +14,11 @@ export interface TaskFilter {
   readonly instance?: string
 }
 
-/** A task with everything that its source knows of it. */
+/** A task with everything that its source knows about it. */
 export interface ShownTask extends ListedTask {
   /** The output of an async task. */
   readonly result?: unknown
-  /** Of a command task. */
+  /** The commands of a command task. */
   readonly commands?: readonly ShownCommand[]
   /** The open questions of an async task. */
   readonly questions?: readonly TaskQuestion[]
@@ -30,26 +30,39 @@ export interface ShownCommand {
   readonly args?: unknown
   readonly result?: unknown
   readonly error?: string
-  /** A page does not name it. */
+  /** The code of the error. A page does not send it. */
   readonly errorCode?: string
 }
 
 export interface TaskSource {
-  /** What messages call it, such as `The server`. */
+  /** What messages call the source, such as `The server`. */
   readonly name: string
-  /** At most `limit` tasks, newest first. @throws InvalidInputError for a filter that it cannot apply */
+  /**
+   * Lists at most `limit` tasks, the newest first.
+   * @throws InvalidInputError for a filter that this source cannot apply
+   */
   list(limit: number, filter?: TaskFilter): Promise<readonly ListedTask[]>
-  /** @throws TaskServerError when there is no such task, or several */
+  /**
+   * Finds a task by its id or a unique prefix.
+   * @throws TaskServerError when no task matches, or several
+   */
   find(idOrPrefix: string, canBeMeant?: (task: ListedTask) => boolean): Promise<TaskRef>
   show(task: TaskRef): Promise<ShownTask>
-  /** Resolves with false when it had ended. @throws InvalidInputError when tasks cannot be cancelled here */
+  /**
+   * Cancels a task. Resolves with false if the task had already ended.
+   * @throws InvalidInputError if this source cannot cancel tasks
+   */
   cancel(task: TaskRef, reason: string | undefined): Promise<boolean>
-  /** The tasks, and from then on those that have changed. @throws the reason of the signal, ConnectionError */
+  /**
+   * Yields all tasks first, and then the tasks that have changed.
+   * @throws the reason of the signal when it aborts
+   * @throws ConnectionError when the connection is lost
+   */
   changes(options: ChangesOptions): AsyncIterable<readonly ListedTask[]>
 }
 
 export interface ChangesOptions {
-  /** The most tasks that are compared, where tasks are listed again and again. */
+  /** The maximum number of tasks that are compared, for a source that finds changes by listing the tasks again. */
   readonly limit: number
   readonly intervalMs: number
   readonly signal: AbortSignal
@@ -63,9 +76,9 @@ export const matches = (task: ListedTask, { status, kind, owner, subagent, insta
   (instance === undefined || task.instanceId === instance)
 
 /**
- * The task of an id, or of a unique prefix of one.
- * @param canBeMeant if several tasks match, only those for which this is true are candidates, or all of them if it is true for no task
- * @throws TaskServerError when there is no such task, or several
+ * Finds the task with an id or a unique prefix in a list.
+ * @param canBeMeant if several tasks match the prefix, only those for which this returns true count; if it returns true for none, all count
+ * @throws TaskServerError when no task matches, or several
  */
 export function pickTask(
   tasks: readonly ListedTask[],
@@ -83,7 +96,7 @@ export function pickTask(
   throw new TaskServerError('TASK_AMBIGUOUS', `${idOrPrefix} could be ${some.join(', ')}. Write more of the id.`)
 }
 
-/** The tasks of a list that were not in the one before, or differ from it. */
+/** Returns a function that compares each list with the previous list. It returns the tasks that are new or different. */
 export function createComparison(): (tasks: readonly ListedTask[]) => readonly ListedTask[] {
   let known = new Map<string, string>()
   return (tasks) => {

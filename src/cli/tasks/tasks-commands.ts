@@ -27,7 +27,7 @@ export interface CancelOptions extends SourceOptions {
   readonly reason?: string
 }
 
-/** The words of `--status`. */
+/** The values that `--status` accepts. */
 const FILTERS = [...STATUSES, ...STATES, 'all'] as const
 const KINDS = ['async', 'command'] as const
 
@@ -92,7 +92,10 @@ function readFilter({ status, kind, owner, subagent, instance }: ListOptions): T
   })
 }
 
-/** @throws InvalidInputError */
+/**
+ * Checks that an option has one of the given values.
+ * @throws InvalidInputError if it has another value
+ */
 function oneOf<Word extends string>(option: string, value: string | undefined, words: readonly Word[]) {
   if (value === undefined) return undefined
   const word = words.find((known) => known === value)
@@ -100,7 +103,7 @@ function oneOf<Word extends string>(option: string, value: string | undefined, w
   return word
 }
 
-/** @param toJson the line of `--json` */
+/** @param toJson makes the line of `--json` */
 export async function cancelTask(
   idOrPrefix: string,
   options: CancelOptions,
@@ -111,7 +114,11 @@ export async function cancelTask(
   const { reason, json } = options
   const [id, wasCancelled] = await withSource(options, io, async (source, server) => {
     if (server !== undefined && reason !== undefined) {
-      throw new InvalidInputError('--reason', reason, 'no reason: a server takes none, so add --page or leave it out')
+      throw new InvalidInputError(
+        '--reason',
+        reason,
+        'no reason, because a server accepts none; add --page, or leave --reason out',
+      )
     }
     const found = await source.find(idOrPrefix, (task: ListedTask) => !isOver(task))
     return [found.task_id, await source.cancel(found, reason)] as const

@@ -15,10 +15,10 @@ export interface WatchCommandOptions extends SourceOptions {
   readonly interval: string
 }
 
-/** How many tasks the table on a terminal has. */
+/** The maximum number of tasks in the table on a terminal. */
 const SHOWN = 20
 
-/** How many tasks are compared at each interval otherwise. */
+/** The maximum number of tasks that are compared each time when the output is not a terminal. */
 const LISTED = 1000
 
 export function addWatchCommand(tasks: Command, io: ProgramIO): void {
@@ -45,7 +45,7 @@ Examples:
     .action((id: string | undefined, options: WatchCommandOptions) => watchTasks(id, options, io))
 }
 
-/** @param toJson the line of `--json` for a task, or for an event of the followed task */
+/** @param toJson makes the line of `--json` for a task, or for an event of the followed task */
 export async function watchTasks(
   id: string | undefined,
   options: WatchCommandOptions,
@@ -103,7 +103,7 @@ async function watchAll({ source, terminal, isJson, intervalMs, signal, toJson }
 
 const exitCodes: Readonly<Record<string, ExitCode>> = { failed: EXIT.taskFailed, cancelled: EXIT.taskCancelled }
 
-/** Follows a task of a page or of a store: a line for each change, and then its result. */
+/** Follows one task of a page or of a store. Prints a line for each change, and then the result. */
 async function watchOne({ task_id, kind }: TaskRef, watch: Watch): Promise<ExitCode> {
   const { source, terminal, isJson, intervalMs, signal, toJson } = watch
   const print = createPrinter(terminal, isJson ? toJson : undefined)
@@ -125,7 +125,7 @@ async function watchOne({ task_id, kind }: TaskRef, watch: Watch): Promise<ExitC
   throw new Error(`The watch of ${task_id} ended before the task.`)
 }
 
-/** Prints each task whose line differs from the last that was printed of it. */
+/** Prints a task only if its line is different from the line that was last printed for this task. */
 function createPrinter(terminal: Terminal, toJson: ToJson | undefined): (task: ListedTask) => void {
   const printed = new Map<string, string>()
   return (task) => {

@@ -24,7 +24,7 @@ describe('agent-tasks worker', () => {
   it('needs a subagent that runs on workers', async () => {
     const { exitCode, stderr } = await worker({ subagents: [{ ...subagent, runsOn: 'server' }] })
     expect(exitCode).toBe(2)
-    expect(stderr).toContain('subagents: got 1, expected at least one with "runsOn": "workers"')
+    expect(stderr).toContain('subagents: got 1, expected at least one subagent with "runsOn": "workers"')
   })
 
   it('needs a Redis', async () => {

@@ -117,7 +117,7 @@ it('says what a client can do that may have none, or has no queue, and refuses n
   expect(await refusalOf('command', slotsOf(manager), 1)).toEqual({
     llmContent:
       'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). ' +
-      'One that was cancelled counts until its program has ended.',
+      'A cancelled command counts until its program has ended.',
     returnDisplay: 'Max commands (1) reached',
     metadata: { max: 1 },
     error: { message: 'Max commands (1) reached', type: 'limit_reached' },
