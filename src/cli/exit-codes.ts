@@ -14,7 +14,7 @@ export const EXIT = {
   taskCancelled: 5,
   /** `doctor` found that something is missing. */
   unhealthy: 6,
-  /** `ask`: the person declined or dismissed the question. */
+  /** `ask`: the owner of the task declined or dismissed the question. */
   declined: 7,
   /** `ask`: no answer came before the time limit or the end of the task. */
   unanswered: 8,

@@ -1,4 +1,4 @@
-/** The subagents of the configuration. Each task starts the subagent's program once. */
+/** The subagents of the configuration. Each run of a task starts the subagent's program. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import type { OutputRunner } from '../engine/runner.js'

@@ -11,7 +11,7 @@ import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readFoundFile } from './found-file.js'
 import { digestOf, modeText, readTrust, writeTrust, type Environment } from './trust-records.js'
 
-/** A configuration file that was found and is not used. */
+/** A configuration file that was found in the current folder, but is not used. */
 export interface UntrustedFile {
   /** Its absolute path. */
   readonly file: string

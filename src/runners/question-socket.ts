@@ -132,8 +132,9 @@ async function answerTo(
     const parsed = requestSchema().safeParse(JSON.parse(line))
     if (!parsed.success) return failure('INVALID_INPUT', 'Expected a line of JSON: { token, message, schema? }.')
     const { token: given, message, schema } = parsed.data
-    if (given !== token)
-      {return failure('UNAUTHORIZED', `The token of the question is wrong: it must be the value of ${TOKEN_VARIABLE}.`)}
+    if (given !== token) {
+      return failure('UNAUTHORIZED', `The token of the question is wrong: it must be the value of ${TOKEN_VARIABLE}.`)
+    }
     // `ask` validates the message and the schema.
     return await ask((schema === undefined ? { message } : { message, schema }) as TaskQuestionInput)
   } catch (error) {

@@ -184,7 +184,7 @@ interface Launch {
   readonly signal: AbortSignal | undefined
 }
 
-/** How long a slot is reserved while a cluster accepts a task, in ms. */
+/** The maximum time that a slot is reserved while a cluster accepts a command task, in ms. */
 const SUBMIT_MS = 600_000
 
 /** Reserves a slot before it submits the command task. So no command task is submitted without an async task that follows it. */

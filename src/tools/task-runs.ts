@@ -36,7 +36,7 @@ export interface TaskCall {
   readonly onForegroundAbort: ForegroundAbort | undefined
 }
 
-/** How long a slot is reserved while a subagent is looked up, in ms. When the lookup ends, the reservation ends, too. */
+/** The maximum time that a slot is reserved while a subagent is looked up, in ms. When the lookup ends, the reservation ends, too. */
 const LOOKUP_MS = 60_000
 
 /**
@@ -102,7 +102,7 @@ function launchInSlot({ manager, input }: TaskCall, runner: FlatRunner, reservat
   }
 }
 
-/** The result of a call whose task must wait: for a slot, for other tasks, for a key, or for a person. */
+/** The result of a call whose task must wait: for a slot, for other tasks, for a key, or until a person resumes background tasks. */
 export function queuedResult(
   manager: AsyncTaskManager,
   task: ActiveTaskInfo,

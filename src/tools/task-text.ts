@@ -32,7 +32,7 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
   })
 }
 
-/** Reads the text about the end of a task, which an earlier message may have cut. Reading the text to its end marks it as read. */
+/** Reads the text about the end of a task. An earlier message may have cut this text. Reading it to its end marks it as read. */
 export async function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): Promise<ToolResult> {
   const bytes = new TextEncoder().encode(formatCompletionNotification(task))
   const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)

@@ -97,7 +97,7 @@ describe('a subagent on workers', () => {
 
   it('needs a runner where a program serves MCP', () => {
     expect(() => startMcpStdioServer({ config: { subagents: [subagent] } })).toThrow(
-      /config\.subagents\[0\]\.runsOn: got "workers", expected 'server', unless options\.subagents has its runner/,
+      /config\.subagents\[0\]\.runsOn: got "workers", expected 'server', or a runner for this subagent in options\.subagents/,
     )
   })
 })
