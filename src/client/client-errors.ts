@@ -1,7 +1,7 @@
 /** The errors of the client. */
 import { AgentTasksError } from '../errors.js'
 
-/** The server answered with an error. `code` is the server's; docs/protocol.md lists the codes. */
+/** The server answered with an error. `code` is the code that the server sent; docs/protocol.md lists the codes. */
 export class TaskServerError extends AgentTasksError {
   override readonly name = 'TaskServerError'
   /** The HTTP status; undefined when the answer came over a WebSocket. */
@@ -13,7 +13,7 @@ export class TaskServerError extends AgentTasksError {
   }
 }
 
-/** The server needs a token, and got none or a wrong one. */
+/** The server requires a token. The client sent none, or an invalid one. */
 export const unauthorizedError = (message: string, status?: number): TaskServerError =>
   new TaskServerError(
     'UNAUTHORIZED',
@@ -31,7 +31,7 @@ export const unauthorizedError = (message: string, status?: number): TaskServerE
 export type ConnectionErrorCode =
   'CONNECTION_FAILED' | 'CONNECTION_LOST' | 'REQUEST_TIMEOUT' | 'CLIENT_CLOSED' | 'BAD_ANSWER'
 
-/** There is no connection, or the answer is not valid. `code` distinguishes these cases. */
+/** The request has no valid answer: there is no connection, it was lost, or the answer does not follow the protocol. `code` says which. */
 export class ConnectionError extends AgentTasksError {
   override readonly name = 'ConnectionError'
   declare readonly code: ConnectionErrorCode
@@ -44,7 +44,7 @@ export class TaskExpiredError extends AgentTasksError {
   readonly taskId: string
 
   constructor(taskId: string) {
-    super('TASK_EXPIRED', `The server no longer has task ${taskId}: its outcome is unknown.`)
+    super('TASK_EXPIRED', `The server no longer has task ${taskId}, so the outcome of the task is unknown.`)
     this.taskId = taskId
   }
 }

@@ -1,10 +1,10 @@
 /**
- * The worker's side of a WebSocket instance: registers, runs tool calls, and reconnects with the same id and secret.
+ * The worker's side of a WebSocket instance: registers with the server, runs tool calls, and reconnects with the same id and secret.
  *
- * W1  Every call is answered once, on the socket that it came from; a lost connection aborts its calls, and the next one names those that go on
- *     nevertheless.
- * W2  A worker that was taken over or disconnected on purpose does not reconnect; one that the server no longer knows registers
- *     again.
+ * W1  The worker answers every call once, on the socket that the call came from. When a connection is lost, its calls are aborted. Calls
+ * that keep running nevertheless are listed in the `hello` of the next connection.
+ * W2  The worker does not reconnect after another worker took over its instance, or after the server disconnected it on purpose. When the
+ * server no longer knows the worker, the worker registers again.
  */
 import { elapsedMs, setLongTimeout, systemClock, type Clock } from '../clock.js'
 import { defined } from '../defined.js'
@@ -45,38 +45,41 @@ import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 export interface ConnectInstanceOptions {
   /** The tools that commands can call. */
   readonly tools: readonly InstanceTool[]
-  /** The id of the instance: letters, digits, `.`, `:`, `-`, `_`. Default: an id from the server. */
+  /** The id of the instance: letters, digits, `.`, `:`, `-`, `_`. Default: the server generates an id. */
   readonly id?: string
   /** The bearer token, for a server that requires one. */
   readonly token?: string
   /**
-   * A file of this instance alone, in which the id and the secret of its registration are kept, readable by its owner only. A program that is started
-   * again resumes its registration with it: it keeps the id, also when the server was started again, and takes over from a connection that the server still
-   * has. Node only. Default: each start registers anew.
+   * The path of a file for the id and the secret of this registration. Each instance needs a file of its own, readable by its owner only.
+   * A program that is started again with this file resumes its registration: it keeps its id, also after a restart of the server, and takes
+   * over from a connection that the server still has. Node only. Default: each start registers a new instance.
    */
   readonly secretFile?: string
-  /** Sends the requests. Default: the platform's. */
+  /** Sends the HTTP requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchLike
-  /** Opens the sockets. Default: the platform's, or that of `ws` in Node 20. */
+  /** The class that opens the sockets. Default: the platform's `WebSocket`, or the one of the package `ws` in Node 20. */
   readonly WebSocket?: SocketConstructor
-  /** The source of time and timers. Default: the platform's. */
+  /** The source of time and timers. Default: the platform's clock. */
   readonly clock?: Clock
   /** The back-off of reconnections; `false` turns reconnection off. */
   readonly reconnect?: ReconnectOptions | false
   /**
-   * How long to wait for a server that cannot be reached yet, in ms: the first connection is tried again until then, with the back-off of
-   * `reconnect`. Infinity for any time. Default 0: one attempt.
+   * How long to retry the first connection while the server cannot be reached, in ms. The retries use the back-off of `reconnect`. Infinity
+   * retries forever. Default 0: one attempt.
    */
   readonly connectTimeoutMs?: number
-  /** The silence after which the server is pinged, in ms; after twice as long the connection counts as lost. Default 30000. */
+  /** How long the server may be silent before the worker pings it, in ms. After twice this time the connection counts as lost. Default 30000. */
   readonly heartbeatMs?: number
-  /** The largest frame that the server accepts, in bytes; a larger result becomes an error. Default 1 MiB. */
+  /** The largest frame that the server accepts, in bytes. A larger result is replaced by an error. Default 1 MiB. */
   readonly maxFrameBytes?: number
-  /** Traces the calls (`agent-tasks/telemetry`), as parts of the traces that a server with telemetry names. Default: none. */
+  /**
+   * Traces the calls (`agent-tasks/telemetry`). A server with telemetry sends its trace with each call, and the call becomes a part of
+   * it. Default: no tracing.
+   */
   readonly telemetry?: Telemetry
-  /** Called with true when it can take calls, at first and after each reconnection, and with false when that connection ends. */
+  /** Called with true when the worker can take calls, at first and after each reconnection. Called with false when that connection ends. */
   readonly onConnection?: (isConnected: boolean) => void
-  /** Called with each lost connection, each error message of the server, and exceptions of a tool's abort listeners. */
+  /** Called with the error of each lost connection, with each error message of the server, and with exceptions of abort listeners of tools. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -101,12 +104,11 @@ const optionTypes: OptionTypes<ConnectInstanceOptions> = {
 export interface ConnectedInstance {
   /** The id of the instance, for `instanceId` of tasks. */
   readonly instanceId: string
-  /** Whether it is connected now. */
   readonly isConnected: boolean
   /** The number of running calls. */
   readonly runningCalls: number
   /**
-   * Resolves when the worker will not reconnect: with undefined after `close()`, otherwise with the reason: `TAKEN_OVER`,
+   * Resolves when the worker will not reconnect. The value is undefined after `close()`, and otherwise the reason: `TAKEN_OVER`,
    * `INSTANCE_DISCONNECTED` (on purpose), `UNAUTHORIZED`, or the error of the last attempt. Never rejects.
    */
   readonly closed: Promise<AgentTasksError | undefined>
@@ -117,12 +119,15 @@ export interface ConnectedInstance {
 }
 
 /**
- * Registers functions of this process as an instance of a server; resolves when it can take calls.
+ * Registers functions of this process as an instance of a server. Resolves when the instance can take calls.
+ * The server sends queued commands as soon as the instance is registered, so a tool may be called before this promise resolves.
  * @param url the HTTP URL of the server, such as `http://127.0.0.1:3300`
- * @throws InvalidInputError for an invalid URL, for an unknown or wrong option, for tools with the same name, or for a `secretFile` that others can
- *   read, that is damaged or that belongs to another instance; InvalidSettingError for a number out of its range; TaskServerError with the server's code, such as
- *   `UNAUTHORIZED`, or `BAD_ANSWER` when the server redirects, or names another host or a socket without TLS: the token goes to the host of
- *   `url` alone; ConnectionError when the first connection fails, and is not made within `connectTimeoutMs` either
+ * @throws InvalidInputError for an invalid URL, an unknown option, an option of a wrong type, or two tools of the same name
+ * @throws InvalidInputError for a `secretFile` that others can read, that is damaged, or that belongs to another instance
+ * @throws InvalidSettingError for a number out of its range
+ * @throws TaskServerError when the server refuses the registration; its `code`, such as `UNAUTHORIZED`, comes from the server
+ * @throws ConnectionError `CONNECTION_FAILED` when the server redirects, or cannot be reached within `connectTimeoutMs`
+ * @throws ConnectionError `BAD_ANSWER` when the server names a socket on another host, or without TLS although `url` has TLS
  */
 export async function connectInstance(url: string, options: ConnectInstanceOptions): Promise<ConnectedInstance> {
   checkOptions(options, optionTypes)
@@ -139,7 +144,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     throw new InvalidInputError(
       'options.tools',
       options.tools.map(({ name }) => name).join(', '),
-      'tools of different names',
+      'a different name for each tool',
     )
   }
   const descriptions = options.tools.map(describeTool)
@@ -167,7 +172,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     until,
   })
   let isRefused = false
-  /** The error message before the server closed a connection that was not ready. */
+  /** The error message that the server sent before it closed a connection that was not ready. */
   let complaint: TaskServerError | undefined
   const first = defer<undefined>()
   const closed = defer<AgentTasksError | undefined>()
@@ -187,7 +192,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     },
     onOpen: () => {
       const { instanceId, secret } = registration
-      // A server that requires no token answers with an error, and goes on.
+      // A server that requires no token answers with an error message, and keeps the connection.
       if (options.token !== undefined) link.send({ type: 'authenticate', token: options.token })
       const inFlight = calls.nameAbandoned()
       send({
@@ -227,7 +232,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   function becomeReady(): void {
     if (link.isReady) return
     link.ready()
-    // Such as that no token is needed: it does not explain how this connection ends.
+    // The complaint may be that no token is needed. It does not explain why this connection ends later.
     complaint = undefined
     hasBeenReady = true
     first.resolve(undefined)
@@ -282,7 +287,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   }
 }
 
-/** Tries again while the server cannot be reached, until a time on the clock of `elapsedMs`. */
+/** Retries `connect` while the server cannot be reached. `until` is a time on the clock of `elapsedMs`. */
 async function whenReachable<T>(
   connect: () => Promise<T>,
   options: {
@@ -306,13 +311,13 @@ async function whenReachable<T>(
   }
 }
 
-/** Whether a server may be there a little later: nothing listens yet, or it starts or ends behind its proxy. */
+/** Whether a later attempt may succeed: nothing listens at the URL yet, or a proxy answers that its server is starting or stopping. */
 function isUnreachable(error: unknown): boolean {
   if (error instanceof ConnectionError) return error.code === 'CONNECTION_FAILED'
   return error instanceof TaskServerError && [502, 503, 504].includes(error.status ?? 0)
 }
 
-/** The time limit of a registration, in ms. */
+/** The time limit of the request that registers the worker, in ms. */
 const REGISTER_TIMEOUT_MS = 30_000
 
 /** The close codes after which a worker does not reconnect. */
@@ -322,7 +327,7 @@ const FINAL_CODES: readonly (number | undefined)[] = [
   CLIENT_CLOSE.refused,
 ]
 
-/** The error that a close code stands for; undefined for other codes. */
+/** The error for the close code of a connection. Undefined for codes that are no refusal. */
 function reasonOf(code: number | undefined, complaint: TaskServerError | undefined): TaskServerError | undefined {
   if (code === WORKER_CLOSE.takenOver) {
     return new TaskServerError('TAKEN_OVER', 'Another worker took over this instance.')
@@ -333,7 +338,7 @@ function reasonOf(code: number | undefined, complaint: TaskServerError | undefin
   if (code !== WORKER_CLOSE.refused && code !== CLIENT_CLOSE.refused) return undefined
   if (complaint !== undefined && complaint.code !== 'UNAUTHORIZED') return complaint
   const message = complaint?.message ?? 'The server refused the connection.'
-  // A worker proves its identity with the secret of its registration; a client sends a token.
+  // A socket of a worker is refused for a wrong secret. Only a socket of a client is refused for its token, which the caller can change.
   return code === CLIENT_CLOSE.refused ? unauthorizedError(message) : new TaskServerError('UNAUTHORIZED', message)
 }
 
@@ -344,7 +349,7 @@ function defer<T>() {
     resolve = onResolve
     reject = onReject
   })
-  // A rejection without a listener would end the process.
+  // Nobody may be listening to the promise. A rejection without a listener would end the process.
   promise.catch(() => undefined)
   return { promise, resolve, reject }
 }

@@ -1,4 +1,4 @@
-/** The URLs of a server's REST routes and its client socket, from the one URL that the caller gives. */
+/** Derives the URLs of a server's REST routes and of its client socket from the one URL that the caller gives. */
 import { InvalidInputError } from '../errors.js'
 import { ConnectionError } from './client-errors.js'
 
@@ -30,11 +30,12 @@ export function parseEndpoints(url: string): Endpoints {
 }
 
 /**
- * The URL at which a server takes workers, which send it their token there. A server that listens on all addresses does not know by which one it is
- * reached: it names the loopback address, which stands for the host of `http`.
+ * Checks the URL of the worker socket that the server named, because the worker sends its token there.
+ *
+ * A server that listens on all addresses does not know its public address, and names a loopback address. The host of `http` replaces it.
  * @param http the base of the server's REST routes
- * @param given what the server answered
- * @throws ConnectionError `BAD_ANSWER` for a URL of another host, and for one without TLS of a server with TLS
+ * @param given the URL that the server named
+ * @throws ConnectionError `BAD_ANSWER` for a URL of another host, and for one without TLS when `http` has TLS
  */
 export function workerSocketOf(http: string, given: string): string {
   const [server, socket] = [new URL(http), URL.canParse(given) ? new URL(given) : undefined]
@@ -48,7 +49,8 @@ export function workerSocketOf(http: string, given: string): string {
   }
   throw new ConnectionError(
     'BAD_ANSWER',
-    `websocketUrl: got ${JSON.stringify(given.slice(0, 200))}, expected ${protocols.join(' or ')} and the host ${server.hostname}.`,
+    `The server answered the registration with the websocketUrl ${JSON.stringify(given.slice(0, 200))}. ` +
+      `Expected a URL with ${protocols.join(' or ')} and the host ${server.hostname}, because the token may be sent to no other host.`,
   )
 }
 

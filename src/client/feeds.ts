@@ -1,9 +1,9 @@
 /**
- * The watched tasks. Each has one subscription per connection, however many watchers it has, until it has ended, expired on the
- * server, or lost its last watcher (promises S7, S9).
+ * The tasks that this client watches. Each has one subscription for all of its watchers. The subscription lasts until the task has ended,
+ * has expired on the server, or has lost its last watcher (S7 and S9 in docs/guarantees.md).
  *
- * The server subscribes the submitter of a task at once. Its first events are buffered for a moment, so that a watch that starts
- * right after `submit` gets them.
+ * The server subscribes the submitter to its task at once. The first events are buffered for UNWATCHED_MS, so that a watch that starts right
+ * after `submit` gets them.
  */
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { AgentTasksError } from '../errors.js'
@@ -27,9 +27,9 @@ export interface Watcher {
 interface Feed {
   readonly taskId: string
   readonly watchers: Set<Watcher>
-  /** The events before the first watcher; only of a task that was just submitted. */
+  /** The events of a submitted task before its first watcher. Undefined when the task was not submitted here, or has had a watcher. */
   early: TaskMessage[] | undefined
-  /** Whether the server had it. */
+  /** Whether the server has answered that it has the task. */
   isKnown: boolean
   isOver: boolean
   timer: LongTimer | undefined
@@ -73,7 +73,7 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
   }
 
   function subscribe(feed: Feed): void {
-    // `resume` subscribes to all tasks on the next connection.
+    // `resume` subscribes to all tasks when the next connection is ready.
     if (!session().isReady) {
       session().wake()
       return
@@ -101,7 +101,7 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
 
   function refuse(feed: Feed, error: AgentTasksError): void {
     if (!isOpen(feed) || feed.isOver) return
-    // `resume` or `fail` follows.
+    // The connection was lost: `resume` or `fail` decides about this task next.
     if (error instanceof ConnectionError && error.code === 'CONNECTION_LOST') return
     const isTransient = error.code === 'RATE_LIMITED' || error.code === 'REQUEST_TIMEOUT'
     if (!isTransient) {
@@ -130,19 +130,19 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
   }
 
   return {
-    /** The id of a task that has not ended and is watched or buffered. */
+    /** Returns the id of a watched or buffered task that has not ended, if there is one. */
     watchedTask(): string | undefined {
       for (const { taskId, isOver } of feeds.values()) if (!isOver) return taskId
       return undefined
     },
-    /** Buffers the events of a task that was submitted on this connection, which is subscribed to it. */
+    /** Buffers the events of a task that was submitted on this connection. The server has subscribed the connection to it. */
     adopt(taskId: string): void {
       const feed = openFeed(taskId)
       feed.isKnown = true
       feed.early = []
       feed.timer = setLongTimeout(clock, () => abandon(feed), UNWATCHED_MS)
     },
-    /** @returns an unsubscribe function */
+    /** @returns a function that removes the watcher */
     watch(taskId: string, watcher: Watcher): () => void {
       const known = feeds.get(taskId)
       const feed = known ?? openFeed(taskId)
@@ -154,7 +154,7 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
         if (feed.isOver) closeFeed(feed)
         for (const event of early) watcher.onEvent(event)
       }
-      // A second subscription has no effect but its answer, which has the snapshot.
+      // A task that is already subscribed is subscribed again only for the answer, which has the snapshot. The second subscription has no other effect.
       if (known === undefined || (watcher.onSnapshot !== undefined && !feed.isOver)) subscribe(feed)
       return () => {
         feed.watchers.delete(watcher)
@@ -173,15 +173,15 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
       if (feed.isOver) closeFeed(feed)
       for (const watcher of [...feed.watchers]) watcher.onEvent(event)
     },
-    /** Subscribes to all tasks on a new connection. */
+    /** Subscribes to all open tasks on a new connection. */
     resume(): void {
       for (const feed of [...feeds.values()]) if (!feed.isOver) subscribe(feed)
     },
-    /** Fails the tasks that have not ended. Buffered events of the others can still be read. */
+    /** Fails the watchers of tasks that have not ended. Ended tasks keep their buffered events, which a watcher can still read. */
     fail(error: AgentTasksError): void {
       for (const feed of [...feeds.values()]) if (!feed.isOver) failFeed(feed, error)
     },
-    /** Fails all tasks. */
+    /** Fails the watchers of all tasks. */
     close(error: AgentTasksError): void {
       for (const feed of [...feeds.values()]) failFeed(feed, error)
     },

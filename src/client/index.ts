@@ -1,4 +1,4 @@
-/** `agent-tasks/client`: the client of a task server, and remote workers. It runs in browsers and in Node. */
+/** `agent-tasks/client`: the client of a task server, and workers that offer instances to it. It runs in browsers and in Node. */
 
 // The client of a task server
 export { createTaskClient } from './task-client.js'

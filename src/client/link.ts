@@ -1,27 +1,27 @@
 /**
  * One JSON connection that reconnects. The client, the worker and the inspector's relay build their protocols on it.
  *
- * K1  At most one socket is in use; events of earlier ones are ignored.
- * K2  After `close()` no callback runs; when its promise resolves, no timer and no socket is left.
- * K3  Every connection or attempt that the owner did not close is reported to `onDown` exactly once.
+ * K1  At most one socket is in use. Events of earlier sockets are ignored.
+ * K2  After `close()` no callback runs. When the promise of `close()` resolves, no timer and no socket is left.
+ * K3  The end of every connection, and the failure of every attempt, is reported to `onDown` exactly once, unless `close()` caused it.
  */
 import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { ConnectionError } from './client-errors.js'
 import type { SocketConstructor, SocketLike } from './platform.js'
 import type { Reconnection } from './reconnection.js'
 
-/** The time limit of an attempt, until `ready()`, in ms. */
+/** The time limit of an attempt to connect, in ms. It ends when the owner of the link calls `ready()`. */
 const READY_TIMEOUT_MS = 10_000
 
-/** The time limit for the peer to answer a close, in ms; then the socket is destroyed. */
+/** How long the peer may take to answer a close, in ms. Then the socket is destroyed. */
 const CLOSE_TIMEOUT_MS = 1000
 
-/** The end of a connection or an attempt. */
+/** Describes the end of a connection, or of an attempt to connect. */
 export interface LinkEnd {
   readonly error: ConnectionError
-  /** The close code; undefined when the socket was not closed by the peer. */
+  /** The close code of the peer; undefined when the peer did not close the socket. */
   readonly code: number | undefined
-  /** Whether the handshake was complete. */
+  /** Whether `ready()` had been called. */
   readonly wasReady: boolean
   /** Whether the reconnection policy allows no further attempt. */
   readonly isFinal: boolean
@@ -35,13 +35,13 @@ export interface LinkOptions {
   readonly reconnection: Reconnection
   /** Runs at the start of each attempt, before `url` is called. */
   readonly beforeConnect?: () => Promise<void>
-  /** Called when the socket is open. Do the handshake, then call `ready`. */
+  /** Called when the socket is open. The owner of the link does its handshake now, and then calls `ready`. */
   readonly onOpen: () => void
   /** Called with each parsed frame. Frames that are not JSON are dropped. */
   readonly onMessage: (message: unknown) => void
-  /** @returns whether to reconnect; ignored when the end is final */
+  /** @returns whether to reconnect. The value is ignored when `isFinal` is true */
   readonly onDown: (end: LinkEnd) => boolean
-  /** Called after each `everyMs` in which a ready connection received nothing. */
+  /** Calls `onSilence` after each `everyMs` in which a ready connection received nothing. */
   readonly heartbeat?: { readonly everyMs: number; readonly onSilence: (silentMs: number) => void }
 }
 
@@ -50,17 +50,20 @@ export interface Link {
   readonly isReady: boolean
   /** When the last frame was received, in ms on the clock of `elapsedMs`. */
   readonly heardAt: number
-  /** Bytes that were sent and have not left this process; 0 without a socket. */
+  /** The bytes that were sent and have not left this process; 0 without a socket. */
   readonly bufferedAmount: number
   /** Connects, unless it is connected, connecting or waiting to reconnect. */
   wake(): void
-  /** The handshake is complete. */
+  /** The owner calls this when its handshake is complete. */
   ready(): void
-  /** @param frame an object, or JSON text. @returns false when there is no open socket */
+  /**
+   * @param frame an object, or JSON text
+   * @returns false when there is no open socket
+   */
   send(frame: object | string): boolean
-  /** Ends the current connection as lost, without waiting for the peer. */
+  /** Ends the current connection as lost, without a closing handshake. */
   drop(reason: string): void
-  /** Closes the link for good. */
+  /** Closes the link. It cannot connect again. */
   close(): Promise<void>
 }
 
@@ -70,11 +73,11 @@ export function createLink(options: LinkOptions): Link {
   const { clock, heartbeat } = options
   let stage: Stage = 'idle'
   let socket: SocketLike | undefined
-  /** Identifies the socket in use. */
+  /** Counts the sockets. Callbacks of a socket with an older number are ignored. */
   let generation = 0
   let timer: LongTimer | undefined
   let failures = 0
-  /** When the first of the failures in a row happened. */
+  /** The time of the first failure since the last ready connection. */
   let downSince = 0
   let heardAt = 0
 
@@ -88,7 +91,7 @@ export function createLink(options: LinkOptions): Link {
     const mine = generation
     const isMine = (): boolean => generation === mine
     stage = 'connecting'
-    setTimer(() => drop(`not ready within ${READY_TIMEOUT_MS} ms`), READY_TIMEOUT_MS)
+    setTimer(() => drop(`the server did not complete the handshake within ${READY_TIMEOUT_MS} ms`), READY_TIMEOUT_MS)
     try {
       await options.beforeConnect?.()
       const Socket = await options.loadSocket()
@@ -111,7 +114,7 @@ export function createLink(options: LinkOptions): Link {
       opened.onclose = ({ code, reason }: { code: number; reason: string }) => {
         if (isMine()) down(messageOf(cause) ?? `${code}${reason === '' ? '' : `: ${reason}`}`, code, cause)
       }
-      // A close event follows. Only `ws` gives the reason.
+      // A close event follows. Only the sockets of `ws` say why they failed.
       opened.onerror = ({ error }: { error?: unknown }) => {
         cause = error
       }
@@ -218,7 +221,7 @@ function closeSocket(socket: SocketLike, clock: Clock): Promise<void> {
   })
 }
 
-/** `ws` can end a socket without waiting for the peer; a browser can only start the closing handshake. */
+/** Ends a socket without waiting for the peer. Only `ws` can do that; a browser can only start the closing handshake. */
 function destroy(socket: SocketLike): void {
   const { terminate } = socket as { terminate?: unknown }
   if (typeof terminate === 'function') terminate.call(socket)

@@ -1,27 +1,27 @@
 /** `fetch` and `WebSocket` of the platform. Browsers and Node 22 have both; Node 20 has no WebSocket. */
 
-/** The part of a WebSocket that is used here. The platform's class fits, and that of `ws`. */
+/** The part of a WebSocket that the client uses. The platform's class fits, and the one of the package `ws`. */
 export interface SocketLike {
-  /** Called when it is open. */
+  /** Called when the socket is open. */
   onopen: ((event: never) => void) | null
   /** Called with each frame. */
   onmessage: ((event: never) => void) | null
-  /** Called when it is closed. */
+  /** Called when the socket is closed. */
   onclose: ((event: never) => void) | null
-  /** Called when it fails; a close follows. */
+  /** Called when the socket fails. `onclose` is called after it. */
   onerror: ((event: never) => void) | null
-  /** Bytes that were sent and have not left this process. */
+  /** The bytes that were sent and have not left this process. */
   readonly bufferedAmount?: number
   /** Sends a text frame. */
   send(data: string): void
-  /** Closes it. */
+  /** Closes the socket. */
   close(code?: number, reason?: string): void
 }
 
 /** A WebSocket class. */
 export type SocketConstructor = new (url: string) => SocketLike
 
-/** The part of `fetch` that is used here. */
+/** The part of `fetch` that the client uses. */
 export type FetchLike = (
   url: string,
   init?: {
@@ -33,13 +33,13 @@ export type FetchLike = (
   },
 ) => Promise<{ readonly ok: boolean; readonly status: number; text(): Promise<string> }>
 
-/** The given class, or the platform's, or that of `ws`, which is loaded on demand. */
+/** Returns the given class, or the platform's, or the one of `ws`, which is imported only when it is needed. */
 export async function findSocketConstructor(given: SocketConstructor | undefined): Promise<SocketConstructor> {
   const found = given ?? (globalThis as { WebSocket?: SocketConstructor }).WebSocket
   return found ?? (await import('ws')).WebSocket
 }
 
-/** The given function, or the platform's, which is looked up at each call. */
+/** Returns the given function, or one that looks up the platform's `fetch` at each call, so that a replaced `fetch` is used. */
 export function findFetch(given: FetchLike | undefined): FetchLike {
   return given ?? ((url, init) => globalThis.fetch(url, init))
 }

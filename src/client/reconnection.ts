@@ -1,4 +1,4 @@
-/** The delays between attempts to connect: exponential, bounded, with jitter so that clients do not reconnect at the same time. */
+/** The delays between attempts to connect. They grow exponentially up to a limit, with jitter, so that clients do not reconnect at the same time. */
 import { InvalidSettingError } from '../errors.js'
 import { limitFrom, numberFrom, optionsOf, type OptionType } from '../protocol/option-checks.js'
 
@@ -10,11 +10,11 @@ export interface ReconnectOptions {
   readonly maxMs?: number
   /** The random part of each delay, 0 to 1. Default 0.5. */
   readonly jitter?: number
-  /** The most failed attempts in a row. Default: no limit. */
+  /** After this many failed attempts in a row the client gives up. Default: no limit. */
   readonly maxAttempts?: number
   /**
-   * How long to try to restore a lost connection, in ms; Infinity for no limit. Then the requests and watches that need it fail. Default: 60000 for
-   * `createTaskClient`, Infinity for `connectInstance`.
+   * How long to try to restore a lost connection, in ms; Infinity for no limit. After that the requests and watches that need the connection
+   * fail. Default: 60000 for `createTaskClient`, Infinity for `connectInstance`.
    */
   readonly giveUpMs?: number
 }
@@ -39,9 +39,9 @@ export const reconnectOption: OptionType = {
 }
 
 /**
- * @param attempt counts from 1
+ * @param attempt the number of the attempt, from 1
  * @param downMs how long there has been no connection, in ms
- * @returns the delay before the attempt in ms; undefined after the last
+ * @returns the delay before the attempt in ms; undefined when no attempt is left
  */
 export type Reconnection = (attempt: number, downMs: number) => number | undefined
 
@@ -61,7 +61,7 @@ export function createReconnection(
   return (attempt, downMs) => {
     if (attempt > maxAttempts || downMs >= giveUpMs) return undefined
     const whole = Math.min(maxMs, initialMs * 2 ** (attempt - 1))
-    // The last attempt is made at the end of the time.
+    // The delay is cut so that the last attempt happens exactly when `giveUpMs` ends.
     return Math.min(whole * (1 - jitter * Math.random()), giveUpMs - downMs)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Requests over the client socket, matched with their answers by `requestId`. When the connection is lost, a repeatable request is
- * sent again on the next one; any other fails.
+ * Requests over the client socket. An answer has the `requestId` of its request. When the connection is lost, requests that can be repeated
+ * are sent again on the next connection. The others fail.
  */
 import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
@@ -10,11 +10,11 @@ import { ConnectionError, TaskServerError } from './client-errors.js'
 type AnswerType = Exclude<ServerMessage['type'], 'welcome' | 'error' | 'task_progress' | 'task_complete'>
 export type AnswerOf<T extends AnswerType> = Extract<ServerMessage, { type: T }>
 
-/** A request. Exactly one of its callbacks is called, once. */
+/** A request. Either `onAnswer` or `onError` is called, once. */
 export interface Request<T extends AnswerType = AnswerType> {
   readonly message: ClientMessageInput
   readonly answer: T
-  /** Whether it can be sent twice. */
+  /** Whether the request may reach the server twice without harm. */
   readonly isRepeatable: boolean
   readonly onAnswer: (answer: AnswerOf<T>) => void
   readonly onError: (error: AgentTasksError) => void
@@ -23,7 +23,7 @@ export interface Request<T extends AnswerType = AnswerType> {
 interface Pending {
   readonly request: Request
   readonly timer: LongTimer
-  /** When it was sent on the current connection, on the clock of `elapsedMs`; undefined while it waits for one. */
+  /** When the request was sent on the current connection, on the clock of `elapsedMs`. Undefined while it waits for a connection. */
   sentAt: number | undefined
 }
 
@@ -32,7 +32,7 @@ export interface RequestsOptions {
   readonly timeoutMs: number
   /** @returns false when there is no connection */
   readonly send: (message: ClientMessageInput) => boolean
-  /** A request that was sent at this time has timed out. */
+  /** Called when a request has timed out, with the time when it was sent. */
   readonly onTimeout: (sentAt: number) => void
 }
 
@@ -57,8 +57,10 @@ export function createRequests(options: RequestsOptions) {
 
   function expire(requestId: string): void {
     const sentAt = pending.get(requestId)?.sentAt
-    const why = sentAt === undefined ? 'No connection' : 'No answer'
-    take(requestId)?.onError(new ConnectionError('REQUEST_TIMEOUT', `${why} within ${timeoutMs} ms.`))
+    const why = sentAt === undefined ? 'There was no connection to the server' : 'The server did not answer'
+    take(requestId)?.onError(
+      new ConnectionError('REQUEST_TIMEOUT', `${why} within ${timeoutMs} ms (requestTimeoutMs).`),
+    )
     if (sentAt !== undefined) options.onTimeout(sentAt)
   }
 
@@ -86,19 +88,19 @@ export function createRequests(options: RequestsOptions) {
       if (request === undefined) return
       if (message.type === 'error') request.onError(new TaskServerError(message.code, message.message))
       else if (message.type === request.answer) request.onAnswer(message)
-      else request.onError(badAnswer(`a ${message.type}`))
+      else request.onError(badAnswer(`a message of type ${message.type}`))
     },
-    /** Fails the request of an invalid answer. An error can still be read from its `code`. */
+    /** Fails the request whose answer is not valid. If the answer has a `code` and an `error`, the request fails with these. */
     reject(answer: unknown): void {
       const { requestId, code, error } = Object(answer) as { requestId?: unknown; code?: unknown; error?: unknown }
       const isRefusal = typeof code === 'string' && typeof error === 'string'
       take(requestId)?.onError(isRefusal ? new TaskServerError(code, error) : badAnswer('an invalid message'))
     },
-    /** Sends the waiting requests on a new connection. */
+    /** Sends the waiting requests when a new connection is ready. */
     resume(): void {
       for (const [requestId, entry] of pending) if (entry.sentAt === undefined) transmit(requestId, entry)
     },
-    /** The connection is lost: fails the requests that were sent and cannot be sent twice. */
+    /** The connection is lost: fails the requests that were sent and may not be repeated. The others wait for the next connection. */
     interrupt(error: AgentTasksError): void {
       for (const [requestId, entry] of [...pending]) {
         if (entry.sentAt !== undefined && !entry.request.isRepeatable) take(requestId)?.onError(error)
@@ -113,7 +115,10 @@ export function createRequests(options: RequestsOptions) {
 }
 
 const badAnswer = (what: string): ConnectionError =>
-  new ConnectionError('BAD_ANSWER', `The server answered with ${what}: is it an agent-tasks server of this version?`)
+  new ConnectionError(
+    'BAD_ANSWER',
+    `The server answered the request with ${what}. Check that the URL is that of an agent-tasks server of this version.`,
+  )
 
 function checkJson(message: ClientMessageInput): void {
   try {

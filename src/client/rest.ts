@@ -1,4 +1,4 @@
-/** Requests to the server's REST routes, with checked answers. */
+/** Requests to the server's REST routes. Each answer is checked against its schema. */
 import type { z } from 'zod'
 import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import { restErrorSchema } from '../protocol/rest.js'
@@ -6,7 +6,7 @@ import { ConnectionError, TaskServerError, unauthorizedError } from './client-er
 import { findFetch, type FetchLike } from './platform.js'
 
 export interface RestOptions {
-  /** Without a slash at the end. */
+  /** The URL without a slash at the end. */
   readonly baseUrl: string
   readonly token: string | undefined
   readonly fetch: FetchLike | undefined
@@ -17,8 +17,9 @@ export interface RestOptions {
 }
 
 /**
- * Sends a POST with a body, or a GET without one.
- * @throws TaskServerError with the server's code; ConnectionError when there is no valid answer
+ * Sends a POST if there is a body, and otherwise a GET.
+ * @throws TaskServerError when the server answers with an error
+ * @throws ConnectionError when there is no valid answer
  */
 export async function callRest<T extends z.ZodType>(
   options: RestOptions,
@@ -34,11 +35,14 @@ export async function callRest<T extends z.ZodType>(
     const said = restErrorSchema.safeParse(json)
     if (said.success && said.data.code === 'UNAUTHORIZED') throw unauthorizedError(said.data.error, status)
     if (said.success) throw new TaskServerError(said.data.code, said.data.error, status)
-    throw new TaskServerError(`HTTP_${status}`, `${url} answered ${status}.`, status)
+    throw new TaskServerError(`HTTP_${status}`, `${url} answered with the HTTP status ${status}.`, status)
   }
   const answer = schema.safeParse(json)
   if (answer.success) return answer.data
-  throw new ConnectionError('BAD_ANSWER', `${url} sent an invalid answer: is it an agent-tasks server?`)
+  throw new ConnectionError(
+    'BAD_ANSWER',
+    `${url} sent an invalid answer. Check that the URL is that of an agent-tasks server of this version.`,
+  )
 }
 
 async function send(
@@ -61,7 +65,7 @@ async function send(
       },
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       signal,
-      // Another server would get the token.
+      // After a redirect, another server could get the token.
       redirect: 'error',
     })
     return { ok: response.ok, status: response.status, text: await response.text() }
@@ -74,7 +78,7 @@ async function send(
   }
 }
 
-/** The message of Node's fetch is only "fetch failed"; its cause has the reason. */
+/** The message of Node's `fetch` is only "fetch failed". The cause has the reason. */
 function causeOf({ cause }: Error): string {
   return cause instanceof Error && cause.message !== '' ? `: ${cause.message}` : ''
 }

@@ -1,4 +1,4 @@
-/** The file in which a worker keeps the id and the secret of its registration, so that it can resume the registration when it is started again. */
+/** The file in which a worker keeps the id and the secret of its registration. A worker that is started again reads it to resume the registration. */
 import { InvalidInputError } from '../errors.js'
 import { isNode } from '../node-builtins.js'
 import { readPrivate, writePrivate } from '../private-file.js'
@@ -14,19 +14,19 @@ export type KeptRegistration = Pick<RegisterResponse, 'instanceId' | 'secret'>
 const keptSchema = registerResponseSchema.pick({ instanceId: true, secret: true })
 
 export interface SecretFile {
-  /** The registration that the worker had last. */
+  /** The last registration of the worker; undefined before the first one. */
   readonly kept: KeptRegistration | undefined
-  /** Keeps a registration, unless it is the one that is kept. */
+  /** Writes a registration to the file, unless the file has it already. */
   keep(registration: KeptRegistration): void
 }
 
 /**
- * Opens the file of a worker. It need not exist.
+ * Opens the file of a worker. The file may be absent.
  * @param instanceId the id of the instance, if the caller has chosen one
- * @throws InvalidInputError for a file that others can read, that cannot be read or written, that is damaged, or that belongs to another instance
+ * @throws InvalidInputError when the file is damaged, belongs to another instance, is readable by others, or cannot be read or written
  */
 export function openSecretFile(file: string, instanceId: string | undefined): SecretFile {
-  if (!isNode) throw new InvalidInputError(FIELD, file, 'nothing: only Node has files, and this is not Node')
+  if (!isNode) throw new InvalidInputError(FIELD, file, 'no value, because secretFile works only in Node')
   const text = readPrivate(file, FIELD, MAX_BYTES)
   let kept = text === undefined ? undefined : parse(text)
   if (text !== undefined && kept === undefined) {
@@ -36,7 +36,7 @@ export function openSecretFile(file: string, instanceId: string | undefined): Se
     throw new InvalidInputError(
       FIELD,
       file,
-      `the file of instance ${instanceId}, but it is that of ${kept.instanceId}. Each instance needs a file of its own`,
+      `the file of instance ${instanceId}, but the file belongs to ${kept.instanceId}. Give each instance a file of its own`,
     )
   }
   return {
@@ -45,7 +45,7 @@ export function openSecretFile(file: string, instanceId: string | undefined): Se
     },
     keep: ({ instanceId, secret }) => {
       if (kept?.instanceId === instanceId && kept.secret === secret) return
-      // First, so that this process goes on with it when the file cannot be written.
+      // Set before the file is written, so that this process can use the registration also when the file cannot be written.
       kept = { instanceId, secret }
       try {
         writePrivate(file, `${JSON.stringify({ instanceId, secret })}\n`, { replaces: true })

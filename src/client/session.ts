@@ -1,8 +1,8 @@
 /**
  * The client's side of the client socket: handshake, authentication, requests, events and heartbeat.
  *
- * It connects on demand, and reconnects while a request or a watched task needs it. The first connection is not retried, so
- * that a wrong URL or token is reported at once.
+ * The session connects on demand, and reconnects while a request or a watched task needs the connection. A failure of the first connection
+ * is not retried, so that a wrong URL or token is reported at once.
  */
 import { BehaviorSubject } from 'rxjs'
 import type { Clock } from '../clock.js'
@@ -16,14 +16,14 @@ import type { Reconnection } from './reconnection.js'
 import { createRequests, type Requests } from './requests.js'
 
 /**
- * - `disconnected`: there is no connection, and nothing needs one.
- * - `connecting`: the first attempt, or one after `disconnected`.
- * - `reconnecting`: the connection was lost, and is needed.
+ * - `disconnected`: there is no connection, and no request or watch needs one.
+ * - `connecting`: the first attempt, or the first one after `disconnected`.
+ * - `reconnecting`: the connection was lost, and a request or a watch needs it.
  * - `closed`: `close()` was called.
  */
 export type ConnectionState = 'disconnected' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
-/** An event of a task, as `watch` yields it: a progress message, or the message of its end. */
+/** An event of a task, as `watch` yields it: progress, or the end of the task. */
 export type TaskMessage = TaskProgressMessage | TaskCompleteMessage
 
 export interface SessionOptions {
@@ -33,20 +33,20 @@ export interface SessionOptions {
   readonly clock: Clock
   readonly reconnection: Reconnection
   readonly requestTimeoutMs: number
-  /** After this much silence a request checks that the server is there, in ms. */
+  /** After this much silence, in ms, the session sends a request to check that the server still answers. */
   readonly heartbeatMs: number
   readonly onEvent: (event: TaskMessage) => void
-  /** A new connection is ready; it has no subscriptions. */
+  /** Called when a new connection is ready. It has no subscriptions yet. */
   readonly onReady: () => void
-  /** The connection failed; the next request starts a new attempt. */
+  /** Called when the session stops trying to connect. The next request starts a new attempt. */
   readonly onGivenUp: (error: AgentTasksError) => void
-  /** A watched task, if there is one. The connection is kept for it. */
+  /** Returns the id of a watched task, if there is one. The session keeps the connection while there is one. */
   readonly watchedTask: () => string | undefined
 }
 
 export interface Session {
   readonly isReady: boolean
-  /** The state of the connection, and each change of it. Completes after `closed`. */
+  /** The state of the connection. It completes after `closed`. */
   readonly connection: BehaviorSubject<ConnectionState>
   readonly request: Requests['add']
   /** Connects, unless it is connected or connecting. */
@@ -66,7 +66,7 @@ export function createSession(options: SessionOptions): Session {
     timeoutMs: options.requestTimeoutMs,
     send: (message) => link.isReady && link.send(message),
     onTimeout: (sentAt) => {
-      // Without a frame since then, the connection is dead although it was not closed.
+      // No frame has come since the request was sent, so the connection is dead although no close was reported.
       if (link.isReady && link.heardAt <= sentAt) link.drop('the server does not answer')
     },
   })
@@ -84,7 +84,7 @@ export function createSession(options: SessionOptions): Session {
   function handle(raw: unknown): void {
     const parsed = serverMessageSchema.safeParse(raw)
     if (!parsed.success) {
-      // An unknown type is ignored, unless it answers a request.
+      // The type of the message is unknown. The message is ignored, unless it answers a request: then that request fails.
       requests.reject(raw)
       return
     }
@@ -134,7 +134,7 @@ export function createSession(options: SessionOptions): Session {
     }
     requests.interrupt(end.error)
     const isNeeded = requests.size > 0 || options.watchedTask() !== undefined
-    // An observer may close the client, or need the connection again.
+    // An observer of the state may call `close`, or make a request that needs the connection again.
     connection.next(isNeeded ? 'reconnecting' : 'disconnected')
     return isNeeded
   }
@@ -144,7 +144,7 @@ export function createSession(options: SessionOptions): Session {
     if (connection.value === 'disconnected') connection.next('connecting')
   }
 
-  /** Sends a request whose timeout ends a dead connection. */
+  /** Sends a request. If the server does not answer, the timeout of the request ends the dead connection. */
   function checkServer(): void {
     const taskId = options.watchedTask()
     if (taskId === undefined) return

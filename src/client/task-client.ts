@@ -34,21 +34,21 @@ import { createWatchQueue } from './watch-queue.js'
 export interface TaskClientOptions {
   /** The HTTP URL of the server (`http://127.0.0.1:3300`), or the URL of its client socket (`ws://127.0.0.1:3400`). */
   readonly url: string
-  /** The bearer token; on a socket it is sent in an `authenticate` message. */
+  /** The bearer token. On a socket the client sends it in an `authenticate` message. */
   readonly token?: string
-  /** Sends the requests. Default: the platform's. */
+  /** Sends the HTTP requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchLike
-  /** Opens the sockets. Default: the platform's, or that of `ws` in Node 20. */
+  /** The class that opens the sockets. Default: the platform's `WebSocket`, or the one of the package `ws` in Node 20. */
   readonly WebSocket?: SocketConstructor
-  /** The source of time and timers. Default: the platform's. */
+  /** The source of time and timers. Default: the platform's clock. */
   readonly clock?: Clock
   /** The back-off of reconnections; `false` turns reconnection off. */
   readonly reconnect?: ReconnectOptions | false
   /** The time limit of a request, including the wait for a connection, in ms. Default 30000. */
   readonly requestTimeoutMs?: number
-  /** While a task is watched, the silence after which the client checks that the server answers, in ms. Default 30000. */
+  /** While a task is watched: how long the server may be silent before the client checks that it answers, in ms. Default 30000. */
   readonly heartbeatMs?: number
-  /** The most unread events of a watch; then the oldest progress messages are dropped. Default 1000. */
+  /** The maximum number of unread events of one watch. At the limit, the oldest progress messages are dropped. Default 1000. */
   readonly maxBuffered?: number
 }
 
@@ -73,8 +73,8 @@ export type TaskSubmission = Omit<TaskSubmitMessage, 'type'>
 /** Options of `TaskClient.submit`. */
 export interface SubmitTaskOptions {
   /**
-   * Identifies the submission, which is then sent over REST: 1 to 255 visible characters of ASCII. Repeated with the same key, as after a lost
-   * connection, it gets the same answer, and nothing is submitted again.
+   * Identifies the submission: 1 to 255 visible ASCII characters. A task with a key is sent over REST. If the connection is lost, submit again
+   * with the same key: the server gives the same answer, and submits nothing twice.
    */
   readonly idempotencyKey?: string
 }
@@ -92,7 +92,7 @@ export interface TaskListOptions {
   readonly instanceId?: string
   /** Only tasks with this status. Default `all`. */
   readonly status?: TaskStatus | 'all'
-  /** The page size. Default: the server's. */
+  /** The page size. Default: the server's default. */
   readonly limit?: number
   /** `nextCursor` of the previous page. */
   readonly cursor?: string
@@ -115,9 +115,9 @@ export interface TaskList {
 
 /** Options of `TaskClient.watch`. */
 export interface WatchOptions {
-  /** Aborts the watch: the iteration throws the signal's reason. */
+  /** Ends the watch when it is aborted: the iteration throws the reason of the signal. */
   readonly signal?: AbortSignal
-  /** Called with the task at the start and after each reconnection, when progress may have been missed. */
+  /** Called with the whole task when the watch starts, and after each reconnection, because progress may have been missed by then. */
   readonly onSnapshot?: (task: Task) => void
 }
 
@@ -126,51 +126,63 @@ const watchOptionTypes: OptionTypes<WatchOptions> = {
   onSnapshot: aFunction,
 }
 
-/** A client of a task server. Methods reject with `TaskServerError`, which has the server's code, or with `ConnectionError`. */
+/** A client of a task server. Methods reject with `TaskServerError`, whose `code` comes from the server, or with `ConnectionError`. */
 export interface TaskClient {
-  /** The state of the connection. */
   readonly connection: ConnectionState
-  /** The state of the connection, now and after each change. Completes when the client is closed. An exception of a subscriber is printed. */
+  /**
+   * Emits the state of the connection, now and after each change. Completes when the client is closed. An exception of a subscriber is
+   * printed on the console, and has no other effect.
+   */
   readonly connection$: Observable<ConnectionState>
-  /** Submits a task. `queuePosition` counts from 1 among the tasks of its instance that have not ended. */
+  /** Submits a task. `queuePosition` is the place of the task among the unfinished tasks of its instance, from 1. */
   submit(task: TaskSubmission, options?: SubmitTaskOptions): Promise<{ taskId: string; queuePosition: number }>
   /**
-   * Iterates over the events of a task, across reconnections, up to and including its `task_complete`. The watch starts with the
-   * iteration and ends when the loop is left. Started right after `submit`, it gets all events.
+   * Iterates over the events of a task, up to and including its `task_complete`. The iteration continues after a reconnection.
+   * The watch starts with the iteration, and ends when the loop is left. A watch that starts right after `submit` gets all events.
    *
-   * A slow consumer or a lost connection may miss progress messages, never the `task_complete`. When the connection was lost and cannot be
-   * restored within `reconnect.giveUpMs`, the iteration throws ConnectionError; the task may go on.
-   * @throws while iterating: TaskExpiredError when the server no longer has the task, TaskServerError (`TASK_NOT_FOUND`) when it
-   *   never had it, ConnectionError
+   * A slow consumer or a lost connection may miss progress messages, never the `task_complete`. When a lost connection cannot be restored
+   * within `reconnect.giveUpMs`, the iteration throws a ConnectionError. The task may still be running then.
+   * @throws TaskExpiredError while iterating, when the server no longer has the task
+   * @throws TaskServerError `TASK_NOT_FOUND` while iterating, when the server never had the task
+   * @throws ConnectionError while iterating, when the connection fails or the client is closed
    */
   watch(taskId: string, options?: WatchOptions): AsyncIterable<TaskMessage, undefined>
   /** One page of tasks, newest first. */
   list(options?: TaskListOptions): Promise<TaskList>
-  /** A task with its commands; undefined when the server does not have it. */
+  /** Returns a task with its commands; undefined when the server does not have the task. */
   get(taskId: string): Promise<Task | undefined>
   /**
-   * The whole result of a command. Events and tasks have a `resultRef` in place of a `result` that is too large for them.
+   * Returns the whole result of a command. Events and tasks have a `resultRef` in place of a `result` that is too large for them.
    * @param index the index of the command, from 0
-   * @throws TaskServerError `RESULT_NOT_FOUND` when the command has no result, `TASK_NOT_FOUND` when the server does not have the task
+   * @throws TaskServerError `RESULT_NOT_FOUND` when the command has no result
+   * @throws TaskServerError `TASK_NOT_FOUND` when the server does not have the task
    */
   result(taskId: string, index: number): Promise<unknown>
-  /** Cancels a task. Resolves with false when it had ended; rejects with `TASK_NOT_FOUND` when the server does not have it. */
+  /**
+   * Cancels a task. Resolves with false when the task had already ended.
+   * @throws TaskServerError `TASK_NOT_FOUND` when the server does not have the task
+   */
   cancel(taskId: string): Promise<boolean>
   /** The instances that can run commands. */
   instances(): Promise<readonly InstanceSummary[]>
-  /** Pauses an instance, so that its queued tasks do not start until it is resumed. Rejects with `INVALID_INSTANCE` when the server does not have it, and in a cluster with `NOT_SUPPORTED`. */
+  /**
+   * Pauses an instance: its queued tasks do not start until `resumeInstance`.
+   * @throws TaskServerError `INVALID_INSTANCE` when the server does not have the instance
+   * @throws TaskServerError `NOT_SUPPORTED` when the server belongs to a cluster
+   */
   pauseInstance(instanceId: string): Promise<void>
-  /** Lets the tasks of an instance start again. Rejects as `pauseInstance` does. */
+  /** Lets the queued tasks of a paused instance start again. Throws the same errors as `pauseInstance`. */
   resumeInstance(instanceId: string): Promise<void>
-  /** Fails all watches and requests with `CLIENT_CLOSED`; resolves when the connection is closed. */
+  /** Fails all watches and requests with `CLIENT_CLOSED`. Resolves when the connection is closed. */
   close(): Promise<void>
   /** The same as `close()`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * Creates a client. It connects on first use, and reconnects while a request or a watch needs it.
- * @throws InvalidInputError for an invalid URL; InvalidSettingError for an option out of range
+ * Creates a client. It connects at the first request or watch, and reconnects while a request or a watch needs the connection.
+ * @throws InvalidInputError for an invalid URL, an unknown option, or an option of a wrong type
+ * @throws InvalidSettingError for a number out of its range
  */
 export function createTaskClient(options: TaskClientOptions): TaskClient {
   checkOptions(options, optionTypes)
@@ -247,7 +259,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
         { message: { ...task, type: 'task_submit' }, answer: 'task_submit_response', isRepeatable: false },
         ({ taskId, queuePosition, code = 'REJECTED', error = 'The server rejected the task.' }) => {
           if (taskId === undefined || queuePosition === undefined) throw new TaskServerError(code, error)
-          // Before the next frame is read: it may have the first event.
+          // The next frame may be the first event of the task, so the feed must be open before that frame is read.
           feeds.adopt(taskId)
           return { taskId, queuePosition }
         },
@@ -317,7 +329,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   }
 }
 
-/** `onSnapshot` whose exception fails its own watch alone. */
+/** Wraps `onSnapshot` so that its exception fails only its own watch. */
 function isolated(onSnapshot: (task: Task) => void, onError: (error: unknown) => void) {
   return (task: Task): void => {
     try {

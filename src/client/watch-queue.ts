@@ -1,6 +1,6 @@
 /**
- * The unread events of a watch, as an async iterator without back-pressure. A consumer that falls behind loses the oldest progress
- * messages, never the `task_complete` (promise S7).
+ * The unread events of a watch, as an async iterator. The server is not slowed down by a slow consumer: when the queue is full, the
+ * oldest progress messages are dropped, never the `task_complete` (S7 in docs/guarantees.md).
  */
 import type { TaskMessage } from './session.js'
 
@@ -8,7 +8,7 @@ export interface WatchQueue {
   readonly iterator: AsyncIterableIterator<TaskMessage, undefined>
   /** Adds an event; after `task_complete` the iteration ends. */
   push(event: TaskMessage): void
-  /** Ends the iteration with an error: after the pushed events, or at once. */
+  /** Ends the iteration with an error. The pushed events are yielded first, or dropped if `isAtOnce` is true. */
   fail(error: unknown, isAtOnce?: boolean): void
 }
 
@@ -20,8 +20,8 @@ interface Reader {
 const DONE: IteratorResult<TaskMessage, undefined> = { done: true, value: undefined }
 
 /**
- * @param maxBuffered the most unread events
- * @param ends `onEnd` is called once, when no more events are accepted; `onRead` when all have been read
+ * @param maxBuffered the maximum number of unread events
+ * @param ends `onEnd` is called once, when the queue takes no more events; `onRead` when the consumer has read all of them
  */
 export function createWatchQueue(
   maxBuffered: number,
@@ -38,7 +38,7 @@ export function createWatchQueue(
     onEnd()
   }
 
-  /** Settles waiting readers. */
+  /** Settles waiting calls of `next()`. */
   function serve(): void {
     for (let reader = readers[0]; reader !== undefined; reader = readers[0]) {
       const event = events.shift()
@@ -52,7 +52,7 @@ export function createWatchQueue(
       if (failure === undefined) reader.resolve(DONE)
       else {
         reader.reject(failure.error)
-        // An async iterator rejects once, then it is done.
+        // By the protocol of async iterators, the error is thrown once. Later calls of `next()` report the end.
         failure = undefined
       }
     }

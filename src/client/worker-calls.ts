@@ -1,6 +1,8 @@
 /**
- * The running calls of a worker. Each is answered once, with a result or an error, when its tool has settled. When the connection
- * is lost its calls are aborted. Those that go on nevertheless are named in the next `hello`, and answered there with an error.
+ * The running calls of a worker. Each is answered once, with a result or an error, when its tool has settled.
+ *
+ * When a connection is lost, its calls are aborted. A tool may keep running nevertheless. Its call is then listed in the next `hello`, and
+ * answered with an error on that connection when the tool has settled.
  */
 import { describeFailure } from '../protocol/outcomes.js'
 import { UNKNOWN_TOOL, unknownTool } from '../protocol/tool-calls.js'
@@ -19,22 +21,22 @@ export interface WorkerCallsOptions {
   /** The largest frame that the server accepts, in bytes. */
   readonly maxFrameBytes: number
   readonly send: (message: WorkerMessage) => void
-  /** Called with exceptions of abort listeners. Must not throw. */
+  /** Called with exceptions of abort listeners. Must not throw itself. */
   readonly report: (error: unknown) => void
   readonly telemetry?: Telemetry | undefined
 }
 
 export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetry }: WorkerCallsOptions) {
   const running = new Map<string, IsolatedController>()
-  /** The calls of lost connections whose tools have not settled, and whether the present connection knows of them. */
+  /** The calls of lost connections whose tools have not settled. `isNamed` is true when the `hello` of the present connection listed the call. */
   const abandoned = new Map<string, { isNamed: boolean }>()
 
   function answer(message: WorkerMessage): void {
     const { length } = new TextEncoder().encode(JSON.stringify(message))
     if (length <= maxFrameBytes) send(message)
     else if (message.type === 'tool_result') {
-      // The server closes the connection when a frame is too large.
-      const text = `The result has ${length} bytes; a frame may have ${maxFrameBytes}.`
+      // The server would close the connection for a frame that is too large, so an error replaces the result.
+      const text = `The message with the result has ${length} bytes. The maximum is ${maxFrameBytes} bytes (maxFrameBytes).`
       send({ type: 'tool_error', callId: message.callId, code: 'RESULT_TOO_LARGE', message: text })
     }
   }
@@ -74,7 +76,13 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetr
   function endAbandoned(callId: string): void {
     const isNamed = abandoned.get(callId)?.isNamed === true
     abandoned.delete(callId)
-    if (isNamed) answer({ type: 'tool_error', callId, code: 'CANCELLED', message: 'Its connection was lost.' })
+    if (isNamed)
+      answer({
+        type: 'tool_error',
+        callId,
+        code: 'CANCELLED',
+        message: 'The connection that the call came from was lost.',
+      })
   }
 
   return {
@@ -86,13 +94,13 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetr
     cancel({ callId, reason = 'The call was cancelled.' }: ToolCancelMessage): void {
       running.get(callId)?.abort(abortError(reason))
     },
-    /** The calls of lost connections that still run, for the `hello` of the present one. */
+    /** Returns the calls of lost connections that still run, for the `hello` of the present connection. */
     nameAbandoned(): string[] {
       const callIds = [...abandoned.keys()].slice(-MAX_NAMED_CALLS)
       for (const callId of callIds) abandoned.set(callId, { isNamed: true })
       return callIds
     },
-    /** Aborts all calls without answering them: their connection is closed. */
+    /** Aborts all calls without an answer, because their connection is closed. */
     abandon(reason: string): void {
       const aborts = [...running.values()]
       for (const callId of running.keys()) abandoned.set(callId, { isNamed: false })
@@ -103,7 +111,7 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetr
   }
 }
 
-/** Runs a tool in a span of the trace that the call belongs to. */
+/** Runs a tool in a span of the trace that came with the call. */
 async function traced(
   telemetry: Telemetry,
   call: ToolCallMessage,
@@ -127,7 +135,10 @@ async function traced(
   }
 }
 
-/** The server adds `instanceId` to every call; a strict schema without that field must not refuse it. */
+/**
+ * The server adds `instanceId` to the arguments of every call. A tool with a strict schema without that field would refuse them, so it
+ * is removed there.
+ */
 function argumentsFor({ inputSchema }: InstanceTool, args: Readonly<Record<string, unknown>>) {
   const { shape } = (inputSchema ?? {}) as { shape?: object }
   if (shape === undefined || 'instanceId' in shape || !('instanceId' in args)) return args

@@ -187,7 +187,7 @@ describe('a worker', () => {
     const options = { tools: [add], token: 'secret', fetch, WebSocket: sockets.WebSocket, clock }
     await expect(connectInstance(url, options)).rejects.toMatchObject({
       code: 'BAD_ANSWER',
-      message: expect.stringContaining('websocketUrl: got') as string,
+      message: expect.stringContaining('with the websocketUrl') as string,
     })
     expect(sockets.sockets).toEqual([])
     expect(clock.pending).toBe(0)
@@ -326,7 +326,7 @@ describe('a worker', () => {
       type: 'tool_error',
       callId: 'c1',
       code: 'RESULT_TOO_LARGE',
-      message: `The result has ${bytes} bytes; a frame may have ${bytes - 1}.`,
+      message: `The message with the result has ${bytes} bytes. The maximum is ${bytes - 1} bytes (maxFrameBytes).`,
     })
   })
 

@@ -71,7 +71,7 @@ describe('a call of a REST route', () => {
     expect(refused).toMatchObject({ code: 'IN_USE', message: 'taken' })
     expect(await call(answer(502, 'Bad gateway'))).toMatchObject({
       code: 'HTTP_502',
-      message: 'http://127.0.0.1:1/health answered 502.',
+      message: 'http://127.0.0.1:1/health answered with the HTTP status 502.',
     })
   })
 })

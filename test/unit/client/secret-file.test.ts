@@ -74,7 +74,9 @@ describe('the file', () => {
     const at = join(folder(), 'folder')
     mkdirSync(at)
     expect(() => openSecretFile(at, 'w')).toThrow('expected a regular file')
-    expect(() => openSecretFile(file, 'other')).toThrow('expected the file of instance other, but it is that of w.')
+    expect(() => openSecretFile(file, 'other')).toThrow(
+      'expected the file of instance other, but the file belongs to w.',
+    )
   })
 
   it('is refused when it cannot be written', () => {
