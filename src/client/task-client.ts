@@ -81,7 +81,7 @@ export interface SubmitTaskOptions {
 
 const submitOptionTypes: OptionTypes<SubmitTaskOptions> = {
   idempotencyKey: {
-    expected: '1 to 255 visible characters of ASCII',
+    expected: '1 to 255 visible ASCII characters',
     accepts: (key) => typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key),
   },
 }

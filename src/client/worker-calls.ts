@@ -76,13 +76,14 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetr
   function endAbandoned(callId: string): void {
     const isNamed = abandoned.get(callId)?.isNamed === true
     abandoned.delete(callId)
-    if (isNamed)
+    if (isNamed) {
       answer({
         type: 'tool_error',
         callId,
         code: 'CANCELLED',
         message: 'The connection that the call came from was lost.',
       })
+    }
   }
 
   return {

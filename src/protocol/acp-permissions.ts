@@ -1,7 +1,7 @@
 /** The answers to permission requests of an agent that speaks the Agent Client Protocol. */
 import { z } from 'zod'
 
-/** The kinds of tools (ACP, "Tool Calls"). A tool without a kind, or with an unknown kind, is `other`. */
+/** The kinds of tools that the protocol defines (ACP, "Tool Calls"). A tool without a kind, or with an unknown kind, counts as `other`. */
 export const TOOL_KINDS = [
   'read',
   'edit',
@@ -15,10 +15,10 @@ export const TOOL_KINDS = [
   'other',
 ] as const
 
-/** `ask` asks the owner of the task. */
+/** The policies: `allow` and `deny` answer a request at once, `ask` passes it on to the owner of the task as a question. */
 export const ACP_POLICIES = ['allow', 'deny', 'ask'] as const
 
-/** The permissions in a configuration file: one policy for all tools, or one for each kind. */
+/** The schema of the permissions in a configuration file: one policy for all tools, or one policy for each kind of tool. */
 export const acpPermissionsSchema = () => {
   const policy = z.enum(ACP_POLICIES).optional()
   const kinds = [...TOOL_KINDS, 'default'] as const

@@ -1,6 +1,6 @@
 /**
- * `agent-tasks.config.json`: the subagents, instances and limits of the MCP server. The schema is published as JSON Schema, so every field
- * has a description.
+ * The schema of `agent-tasks.config.json`: the subagents, instances and limits of the MCP server. It is published as JSON Schema, so every
+ * field has a description.
  */
 import { z } from 'zod'
 import { acpPermissionsSchema } from './acp-permissions.js'
@@ -34,27 +34,31 @@ const integer = (least: number, most: number) => z.int().min(least).max(most)
 
 const subagentSchema = strictObject({
   name: name.describe('The name that the model uses.'),
-  description: z.string().min(1).max(2000).describe('What it is good at. The model chooses by this.'),
+  description: z
+    .string()
+    .min(1)
+    .max(2000)
+    .describe('What the subagent is good at. The model chooses a subagent by this text.'),
   command: argument.min(1).describe('The program: a name in PATH, or a path.'),
   args: z
     .array(argument)
     .default(['{goal}'])
     .describe(
-      'Its arguments, passed without a shell. {goal}, {name} and {id} are replaced by the goal with its instructions, the name ' +
-        'of the subagent and the ID of the task.',
+      'The arguments of the program, passed without a shell. {goal} is replaced by the goal with its instructions, {name} by the name ' +
+        'of the subagent, and {id} by the ID of the task.',
     ),
   acp: strictObject({
     permissions: acpPermissionsSchema()
       .default('ask')
       .describe(
-        'How its requests for permission are answered: one policy for all tools, or one for each kind. ask: as a question. A kind without a policy has ' +
-          'that of default, or ask.',
+        'How requests of the agent for permission are answered: one policy for all tools, or one for each kind of tool. allow and deny answer at ' +
+          'once. ask passes the request on as a question. A kind without a policy has the policy of "default", or else ask.',
       ),
   })
     .optional()
     .describe(
-      'The program is an agent that speaks the Agent Client Protocol: the goal is its prompt, and args has no {goal} (default: no arguments). Needs the ' +
-        'package @agentclientprotocol/sdk.',
+      'Set if the program is an agent that speaks the Agent Client Protocol. The goal is sent as its prompt, so args has no {goal} (default: no ' +
+        'arguments). Needs the package @agentclientprotocol/sdk.',
     ),
   cwd: z
     .string()
@@ -78,24 +82,27 @@ const subagentSchema = strictObject({
   output: z
     .enum(['text', 'json-last-line', 'json'])
     .default('text')
-    .describe('The format of its stdout: text, JSON in the last line, or JSON.'),
+    .describe('The format of the stdout of the program: any text, JSON in the last line, or nothing but JSON.'),
   maxOutputBytes: integer(1, 1024 ** 3)
     .default(8 * 1024 * 1024)
-    .describe('How much of its stdout is kept, in bytes.'),
-  graceMs: integer(0, DAY_MS).default(4000).describe('How long it may take to stop before it is killed, in ms.'),
+    .describe('How much of the stdout of the program is kept, in bytes.'),
+  graceMs: integer(0, DAY_MS)
+    .default(4000)
+    .describe('How long the program may take to stop before it is killed, in ms.'),
   retry: strictObject({
     attempts: integer(1, 100).describe('How many runs a task may have in all, the first one included.'),
     on: z
       .array(z.enum(RETRY_REASONS))
       .min(1)
       .describe(
-        'What is repeated. interrupted: the server ended while the task ran (needs a store). start-failed: the program could not be started. ' +
-          'exit-code: it failed. timeout: its deadline passed. rate-limited: it said so.',
+        'After which failures a task is run again. interrupted: the server ended while the task ran (needs a store). start-failed: the program ' +
+          'could not be started. exit-code: the program failed (see exitCodes). timeout: the deadline passed. rate-limited: the program reported ' +
+          'a rate limit.',
       ),
     backoff: strictObject({
       initialMs: z.number().min(0).optional().describe('The wait before the second run, in ms. Default: 1000.'),
       maxMs: z.number().min(0).optional().describe('The longest wait, in ms. Default: 60000.'),
-      factor: z.number().min(1).optional().describe('How much longer each wait is than the last. Default: 2.'),
+      factor: z.number().min(1).optional().describe('Each wait is the previous wait times this number. Default: 2.'),
     })
       .optional()
       .describe('How long to wait between runs.'),
@@ -103,46 +110,47 @@ const subagentSchema = strictObject({
       .array(integer(1, 255))
       .min(1)
       .optional()
-      .describe('The exit codes that are repeated with exit-code. Default: every code but 0.'),
+      .describe('The exit codes to which exit-code applies. Default: every code but 0.'),
   })
     .optional()
-    .describe('When its tasks are run again instead of failing. Default: never.'),
+    .describe('When a task of this subagent is run again instead of failing. Default: never.'),
   maxConcurrent: integer(1, 10_000)
     .optional()
-    .describe('How many of its tasks run at once, of all clients; others wait. Default: no limit.'),
+    .describe('How many tasks of this subagent run at once, for all clients together. Others wait. Default: no limit.'),
   rate: strictObject({
-    limit: integer(1, MAX_RATE_LIMIT).describe('How many runs may start.'),
-    perMs: integer(1, 365 * DAY_MS).describe('In how many ms.'),
+    limit: integer(1, MAX_RATE_LIMIT).describe('How many runs may start within perMs.'),
+    perMs: integer(1, 365 * DAY_MS).describe('The period of the rate, in ms.'),
   })
     .optional()
-    .describe('How often its runs may start, repeated ones included; others wait. Default: no limit.'),
+    .describe('How often runs of this subagent may start, repeated runs included. Others wait. Default: no limit.'),
   maxRunSeconds: z
     .number()
     .positive()
     .optional()
     .describe(
-      'How long all runs of a task together may take, in seconds, before it is asked to conclude and then stopped. Default: no limit.',
+      'How long all runs of a task together may take, in seconds. After that the run is asked to conclude, and then stopped. Default: no limit.',
     ),
   survivesHost: z
     .boolean()
     .default(false)
     .describe(
-      'Whether the program goes on when the server is killed: the next server of the session follows it to its end. Needs a store; not on Windows.',
+      'Whether the program keeps running when the server is killed. The next server of the session then follows the program to its end. Needs a ' +
+        'store; not on Windows.',
     ),
   isolation: z
     .enum(['none', 'worktree'])
     .default('none')
     .describe(
-      'worktree: each task runs in a git worktree of its own, on the branch agent-tasks/ID, which is kept if something has changed. Needs git 2.36. ' +
-        'Default: it runs in the working directory.',
+      'worktree: each task runs in a git worktree of its own, on the branch agent-tasks/ID. The worktree is kept if something has changed in it. ' +
+        'Needs git 2.36. none: tasks run in the working directory.',
     ),
   keep: z
     .enum(['changes', 'always'])
     .default('changes')
-    .describe('With isolation "worktree": whether worktrees are kept in which nothing has changed.'),
+    .describe('With isolation "worktree": which worktrees are kept after the task: those with changes, or always.'),
   session: programSessionSchema()
     .optional()
-    .describe('How its tasks are continued (tool "send_to_task"). Default: not.'),
+    .describe('How the tool "send_to_task" continues a task of this subagent. Default: its tasks cannot be continued.'),
   asks: z
     .boolean()
     .default(false)
@@ -151,15 +159,15 @@ const subagentSchema = strictObject({
     .enum(['server', 'workers'])
     .default('server')
     .describe(
-      'workers: its tasks are sent to the workers ("agent-tasks worker" with the same file), over the Redis of "workers". Default: the server runs ' +
-        'them.',
+      'server: the server runs the tasks. workers: the tasks are sent to the workers ("agent-tasks worker" with the same file), over the Redis ' +
+        'of "workers".',
     ),
   stdin: z
     .enum(['none', 'messages'])
     .default('none')
     .describe(
-      'messages: what the model sends with the tool "send_to_task" is written to its stdin, one line each. Not with survivesHost. Default: an ' +
-        'empty stdin.',
+      'messages: each message that the model sends with the tool "send_to_task" is written to the stdin of the program as one line. Not with ' +
+        'survivesHost. none: stdin is empty.',
     ),
 })
   .check(({ value, issues }) => {
@@ -176,19 +184,20 @@ const subagentSchema = strictObject({
       }
       for (const [field, used] of Object.entries(isUsed)) {
         const input = value[field as keyof typeof isUsed]
-        if (used) issues.push({ code: 'custom', input, path: [field], message: 'nothing, because acp is set' })
+        if (used) issues.push({ code: 'custom', input, path: [field], message: 'no value, because acp is set' })
       }
       return
     }
     if (session !== undefined && runsOn === 'workers') {
-      issues.push({ code: 'custom', input: runsOn, path: ['runsOn'], message: 'server, because it has a session' })
+      issues.push({ code: 'custom', input: runsOn, path: ['runsOn'], message: 'server, because session is set' })
     }
     if (!survivesHost) return
     if (stdin !== 'none') {
       issues.push({ code: 'custom', input: stdin, path: ['stdin'], message: 'none, because survivesHost is true' })
     }
     if (runsOn === 'workers') {
-      const message = 'server, because survivesHost is true: what a worker runs goes on without the server anyway'
+      const message =
+        'server, because survivesHost is true. A program of a worker keeps running without the server anyway'
       issues.push({ code: 'custom', input: runsOn, path: ['runsOn'], message })
     }
   })
@@ -199,13 +208,20 @@ const instanceSchema = strictObject({
   command: argument.min(1).optional().describe('The program of an MCP server that uses stdio.'),
   args: z.array(argument).optional().describe('The arguments of the program.'),
   cwd: z.string().min(1).optional().describe('The working directory, relative to the folder of this file.'),
-  env: z.record(z.string(), argument).optional().describe('Variables added to the few that are safe to inherit.'),
+  env: z
+    .record(z.string(), argument)
+    .optional()
+    .describe(
+      'Environment variables of the program. From the environment of the server it inherits only a few safe ones, such as PATH.',
+    ),
   url: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Instead of a command: the URL of an MCP server that uses streamable HTTP.'),
-  headers: z.record(z.string(), z.string()).optional().describe('For a url: headers of every request.'),
-  startTimeoutMs: integer(1, DAY_MS).default(30_000).describe('How long it may take to connect, in ms.'),
+    .describe('In place of a command: the URL of an MCP server that uses streamable HTTP.'),
+  headers: z.record(z.string(), z.string()).optional().describe('With a url: the HTTP headers of every request.'),
+  startTimeoutMs: integer(1, DAY_MS)
+    .default(30_000)
+    .describe('How long the MCP server may take to start and connect, in ms.'),
 })
   .refine(({ command, url }) => (command === undefined) !== (url === undefined), {
     message: 'either a command or a url',
@@ -225,14 +241,14 @@ const unique =
     const seen = new Set<string>()
     context.value.forEach((item, index) => {
       if (seen.has(keyOf(item))) {
-        const message = `a ${key} that no other has`
+        const message = `a ${key} that no other entry has`
         context.issues.push({ code: 'custom', input: context.value, path: [index, key], message })
       }
       seen.add(keyOf(item))
     })
   }
 
-/** A name in PATH, or a normal absolute path: what a call must name exactly. */
+/** A name in PATH, or an absolute path without `.`, `..` and empty parts, because a call must repeat the same text. */
 const program = argument
   .min(1)
   .refine(
@@ -254,7 +270,9 @@ const commandsSchema = strictObject({
   shell: z
     .boolean()
     .default(false)
-    .describe('Whether, instead, calls give one command line, which /bin/sh -c runs. It can start anything.'),
+    .describe(
+      'In place of "allow": whether a call gives a command line, which /bin/sh -c runs. It can start any program.',
+    ),
   env: z
     .array(argument.regex(/^[^=]+$/, 'the name of a variable'))
     .optional()
@@ -263,8 +281,8 @@ const commandsSchema = strictObject({
     .union([argument.min(1), z.array(argument.min(1)).min(1)])
     .optional()
     .describe(
-      "The folder, or folders, in which programs may be started, relative to the folder of this file; the first is the default. Default: the client's " +
-        'project (its first MCP root, over stdio), or the working directory of the server.',
+      'The folder or folders in which programs may be started, relative to the folder of this file. A call that names no folder uses the first one. ' +
+        "Default: the client's project (its first MCP root, over stdio), or the working directory of the server.",
     ),
   maxCommands: integer(-1, 100)
     .default(5)
@@ -272,7 +290,7 @@ const commandsSchema = strictObject({
   defaultTimeoutSeconds: seconds
     .optional()
     .describe(
-      'The deadline of calls that set none, in seconds; -1 for no deadline. Default: that of tasks, and in the background none.',
+      'The deadline of calls that set none, in seconds; -1 for no deadline. Default: the deadline of tasks; in the background, none.',
     ),
   maxTimeoutSeconds: z
     .int()
@@ -280,7 +298,7 @@ const commandsSchema = strictObject({
     .refine((value) => value > 0 || value === -1, 'an integer >= 1, or -1 for no limit')
     .optional()
     .describe(
-      'The longest deadline that a call may set, in seconds; -1 for no limit. Default: that of tasks, and in the background none.',
+      'The longest deadline that a call may set, in seconds; -1 for no limit. Default: the limit of tasks; in the background, none.',
     ),
 })
   .refine(({ allow, shell }) => shell !== (allow !== undefined), {
@@ -302,7 +320,7 @@ const monitorsSchema = strictObject({
     .array(argument.min(1))
     .optional()
     .describe(
-      'The files that may be monitored, and folders with such files, relative to the folder of this file. Default: none.',
+      'The files that may be monitored, and the folders whose files may be monitored, relative to the folder of this file. Default: none.',
     ),
   maxPerOwner: integer(0, 1000).optional().describe('The most monitors of one client. Default: 10.'),
   maxSeconds: integer(1, 86_400).optional().describe('The longest that a monitor may run, in seconds. Default: 1800.'),
@@ -314,7 +332,7 @@ const httpSchema = strictObject({
     .string()
     .min(1)
     .default('127.0.0.1')
-    .describe('The address to listen on. Any but a loopback address requires tokens.'),
+    .describe('The address to listen on. An address that other machines can reach requires tokens.'),
   port: integer(0, 65_535).default(3500).describe('The port; 0 picks a free one.'),
   path: z
     .string()
@@ -338,22 +356,24 @@ const workersSchema = strictObject({
     .min(1)
     .optional()
     .describe(
-      'The URL of the Redis, redis:// or rediss://. Default: the environment variable AGENT_TASKS_CONNECTION, so that its password need not be here.',
+      'The URL of the Redis, redis:// or rediss://. Default: the environment variable AGENT_TASKS_CONNECTION, which keeps the password out of this file.',
     ),
   allowNoPassword: z
     .boolean()
     .default(false)
     .describe(
-      'Whether a Redis without a password may be used that other machines reach: any of them can then run programs on the workers.',
+      'Whether a Redis without a password may be used although other machines can reach it. Each of them can then run programs on the workers.',
     ),
   lockMs: integer(100, DAY_MS)
     .default(15_000)
-    .describe('How long after the death of a worker its tasks are given up, in ms; the same at servers and workers.'),
+    .describe(
+      'How long after the death of a worker its tasks are given up, in ms. Servers and workers need the same value.',
+    ),
   concurrency: integer(1, 1000).default(1).describe('How many tasks of each subagent one worker runs at once.'),
   drainSeconds: integer(0, 86_400)
     .optional()
     .describe(
-      'How long a worker that has to end waits for its running tasks, in seconds. Default: until they have ended.',
+      'How long a worker that is asked to end waits for its running tasks, in seconds. Default: until all of them have ended.',
     ),
 }).describe('The workers that run subagents with "runsOn": "workers".')
 
@@ -366,7 +386,7 @@ const tasksSchema = strictObject({
     .describe('The polling interval that clients are asked to use, in ms.'),
 }).describe('The Tasks extension (io.modelcontextprotocol/tasks).')
 
-/** In seconds. It is less than most clients wait for an answer. */
+/** How long a call waits for its task by default, in seconds. Most clients give up a call after 60 seconds. */
 const DEFAULT_BACKGROUND_AFTER = 45
 
 /** The whole file. */
@@ -388,7 +408,7 @@ export const agentConfigSchema = strictObject({
   limits: z
     .record(z.string().min(1).max(512), integer(1, 10_000))
     .default({})
-    .describe('How many tasks with the same concurrency_key run at once, by key. Default: one for each key.'),
+    .describe('How many tasks with the same concurrency_key run at once, for each key. Default: one.'),
   defaultTimeoutSeconds: seconds
     .default(900)
     .describe('The deadline of tasks that set none, in seconds; -1 for no deadline.'),
@@ -399,7 +419,7 @@ export const agentConfigSchema = strictObject({
     .optional()
     .meta({ default: DEFAULT_BACKGROUND_AFTER })
     .describe(
-      'How long a call waits for a task that it runs in place, in seconds: then the task continues in the background. -1 for no limit. ' +
+      'How long a call waits for its task, in seconds. After that the task continues in the background. -1 for no limit. ' +
         'Most clients give up a call after 60 seconds.',
     ),
   maxBlockingSeconds: seconds
@@ -424,7 +444,8 @@ export const agentConfigSchema = strictObject({
     .min(1)
     .optional()
     .describe(
-      'The folder in which tasks and their results are kept when the server ends, relative to the folder of this file; or, for `agent-tasks mcp`, the URL of a PostgreSQL (postgres://USER@HOST/DATABASE). Default: none.',
+      'The folder in which tasks and their results are kept when the server ends, relative to the folder of this file. `agent-tasks mcp` also takes ' +
+        'the URL of a PostgreSQL database (postgres://USER@HOST/DATABASE). Default: none.',
     ),
   session: z
     .string()
@@ -432,7 +453,8 @@ export const agentConfigSchema = strictObject({
     .max(MAX_SESSION_KEY)
     .optional()
     .describe(
-      'With a store: whose tasks they are. A server takes over what ended servers of the same session left. Default: the working directory.',
+      'With a store: the name of the session to which the tasks belong. A server takes over the tasks that earlier servers of the same session left. ' +
+        'Default: the working directory.',
     ),
   workers: workersSchema.prefault({}),
   http: httpSchema.prefault({}),
@@ -458,28 +480,26 @@ export const agentConfigSchema = strictObject({
     if (maxBlockingSeconds !== undefined) deprecateMaxBlocking()
     return {
       ...config,
-      /** How long a call waits for a task in the foreground, in seconds; -1 for no limit. */
+      /** How long a call waits for its task before the task continues in the background, in seconds; -1 for no limit. */
       backgroundAfterSeconds: backgroundAfterSeconds ?? maxBlockingSeconds ?? DEFAULT_BACKGROUND_AFTER,
     }
   })
   .meta({ title: 'Configuration of agent-tasks' })
 
 /**
- * Every setting, after defaults.
+ * The settings of a file, with the defaults for those that the file omits.
  * @useDeclaredType
  */
 export type AgentConfig = z.output<typeof agentConfigSchema>
 
-/** The settings as a file may contain them, without those that have a default. */
+/** The settings as a file may contain them. Settings with a default may be absent. */
 export type AgentConfigInput = z.input<typeof agentConfigSchema>
 
-/** The configuration of a subagent. */
 export type SubagentConfig = AgentConfig['subagents'][number]
 
-/** The configuration of an instance. */
 export type InstanceConfig = AgentConfig['instances'][number]
 
-/** The JSON Schema of the file, for editors. */
+/** Returns the JSON Schema of the file, for editors. */
 export function agentConfigJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(agentConfigSchema, { io: 'input', unrepresentable: 'any' })
   return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>

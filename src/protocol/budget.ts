@@ -1,4 +1,4 @@
-/** The limits of what the runs of a task may use. */
+/** Budgets: limits of what all runs of a task together may use. */
 import { z } from 'zod'
 import type { TaskBudget } from '../../machines/records.js'
 import { lazily } from './lazily.js'
@@ -12,9 +12,9 @@ export const spendSchema = lazily(() =>
   strictObject({
     /** Tokens of a model. */
     tokens: amount().optional(),
-    /** Costs, in the currency of the host. */
+    /** Costs, in a currency of the host's choice. */
     cost: amount().optional(),
-    /** Steps, as the run counts them. */
+    /** Steps. The run decides what it counts as one. */
     steps: amount().optional(),
   }),
 )
@@ -25,7 +25,7 @@ export const spendSchema = lazily(() =>
  */
 export type SpentAmount = z.input<ReturnType<typeof spendSchema>>
 
-/** The sums that the runs of a task have used. */
+/** What the runs of a task have used in total. */
 export const spentSchema = lazily(() => spendSchema().extend({ seconds: amount().optional() }))
 
 export const budgetSchema = lazily(() =>
@@ -46,7 +46,7 @@ export const aBudget = optionsOf<TaskBudget>({
   wrapUpMs: numberFrom(0),
 })
 
-/** Returns the smaller limit of each kind; undefined without any limit. */
+/** Returns the smaller limit of each kind from two budgets; undefined when neither has a limit. */
 export function smallerBudget(
   one: TaskBudget | undefined,
   other: z.output<ReturnType<typeof budgetSchema>> | undefined,

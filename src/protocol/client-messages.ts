@@ -1,8 +1,8 @@
 /**
- * The messages of the client socket: one JSON object per frame, one schema per message.
+ * The messages of the client socket. Each frame is one JSON object, and each message has one schema.
  *
- * The server sends `welcome` first. If tokens are required and the upgrade request had none, the client's first message must be
- * `authenticate`. A request may have a `requestId`, which its answer repeats; pushed messages have none.
+ * The server sends `welcome` first. If the server requires a token and the upgrade request had none, the first message of the client must be
+ * `authenticate`. A request may have a `requestId`, which the answer repeats. Messages that the server pushes have no `requestId`.
  */
 import { z } from 'zod'
 import {
@@ -29,22 +29,24 @@ export const MAX_LIST_LIMIT = 1000
 /** The default `limit` of a list. */
 export const DEFAULT_LIST_LIMIT = 100
 
-/** The position of the next page of a list. */
+/** The position in a list at which the next page starts. */
 export const cursorSchema = z
   .string()
   .regex(/^[\w-]{1,128}$/, 'the nextCursor of an earlier answer')
-  .describe('The `nextCursor` of the previous page. Opaque; valid until the server ends.')
+  .describe(
+    'The `nextCursor` of the previous page. Its content has no meaning for clients. It is valid until the server ends.',
+  )
 
 // Requests
 
-/** The first message of a client that has sent no token in a header. */
+/** The first message of a client whose upgrade request had no token. */
 export const authenticateSchema = z.object({
   type: z.literal('authenticate'),
   requestId,
   token: z.string().min(1).max(4096),
 })
 
-/** Queues a task, and subscribes to it before its first event. */
+/** Queues a task. The connection is subscribed to the task before its first event. */
 export const taskSubmitRequestSchema = receivedTaskSchema().extend({ type: z.literal('task_submit'), requestId })
 
 /** Lists tasks, newest first. */
@@ -66,7 +68,7 @@ export const taskCancelRequestSchema = z.object({ type: z.literal('task_cancel')
 /** Subscribes to one task. */
 export const subscribeTaskSchema = z.object({ type: z.literal('subscribe_task'), requestId, taskId: id })
 
-/** Subscribes to all tasks of an instance, which need not be connected yet. */
+/** Subscribes to all tasks of an instance. The instance need not be connected yet. */
 export const subscribeInstanceSchema = z.object({ type: z.literal('subscribe_instance'), requestId, instanceId: id })
 
 export const unsubscribeTaskSchema = z.object({ type: z.literal('unsubscribe_task'), requestId, taskId: id })
@@ -91,7 +93,7 @@ export const clientMessageSchema = z.discriminatedUnion('type', [
 
 /** A parsed message of a client. */
 export type ClientMessage = z.output<typeof clientMessageSchema>
-/** A message as a client may write it: fields with a default may be left out. */
+/** A message as a client may write it: fields with a default may be absent. */
 export type ClientMessageInput = z.input<typeof clientMessageSchema>
 export type RequestId = z.infer<typeof requestId>
 
@@ -114,7 +116,7 @@ export const authenticateResponseSchema = z.object({
   code: code.optional(),
 })
 
-/** The reasons for which the server refuses a task: the codes of the task manager, and its own. */
+/** The codes with which the server refuses a task: those of the task manager, and those of the server itself. */
 export const refusalCodes = [...submitErrorCodes, 'SHUTTING_DOWN', 'TASKS_DISABLED', 'TOO_MANY_SUBSCRIPTIONS'] as const
 export const refusalCodeSchema = z.enum(refusalCodes)
 export type RefusalCode = z.infer<typeof refusalCodeSchema>
@@ -130,7 +132,7 @@ export const taskSubmitResponseSchema = z.object({
     .int()
     .min(1)
     .optional()
-    .describe('From 1, among the queued and running tasks of the instance.'),
+    .describe('The place of the task among the queued and running tasks of the instance, from 1.'),
   error: z.string().optional(),
   code: refusalCodeSchema.optional(),
 })
@@ -159,8 +161,10 @@ export const taskCancelResponseSchema = z.object({
 })
 
 /**
- * The answer to `subscribe_task` has a snapshot of the task; later events follow, and for an ended task `task_complete`. `task` is null for an unknown
- * or removed task, to which nothing is subscribed. The answer to `subscribe_instance` has only the id.
+ * The answer to a subscription.
+ *
+ * For `subscribe_task` it has a snapshot of the task. Later events follow it, and `task_complete` if the task has already ended. `task` is null
+ * when the server does not have the task; then there is no subscription. For `subscribe_instance` it has only the id of the instance.
  */
 export const subscribeAckSchema = z.object({
   type: z.literal('subscribe_ack'),
@@ -183,12 +187,12 @@ export const unsubscribeAckSchema = z.object({
 export const errorMessageSchema = z.object({
   type: z.literal('error'),
   requestId,
-  message: z.string().describe('One sentence: the field, the value, and what was expected.'),
+  message: z.string().describe('One sentence with the field, the received value, and the expected one.'),
   error: z.string().describe('The kind of error in a few words.'),
   code,
 })
 
-/** All messages of the server: answers, and the pushed `task_progress`, `task_complete` and `instance_pause`. */
+/** All messages of the server: answers to requests, and the pushed `task_progress`, `task_complete` and `instance_pause`. */
 export const serverMessageSchema = z.discriminatedUnion('type', [
   welcomeSchema,
   authenticateResponseSchema,
@@ -209,7 +213,7 @@ export type ServerMessage =
   Exclude<z.infer<typeof serverMessageSchema>, { type: 'task_complete' }> | TaskCompleteMessage
 export type SubscribeAckMessage = z.infer<typeof subscribeAckSchema>
 
-/** The codes of `error` messages, which REST uses as well. */
+/** The codes of `error` messages. REST uses the same codes. */
 export const errorCodes = [
   /** The message is not JSON. */
   'MALFORMED_JSON',
@@ -223,9 +227,9 @@ export const errorCodes = [
   'INVALID_TASK',
   /** The token is missing or invalid. */
   'UNAUTHORIZED',
-  /** The client sent more requests or frames in one minute than the server allows. */
+  /** The client sent more requests or frames in one minute than `limits` of the server allow. */
   'RATE_LIMITED',
-  /** The connection has as many subscriptions as the server allows. */
+  /** The connection has reached `limits.subscriptionsPerClient`. */
   'TOO_MANY_SUBSCRIPTIONS',
   /** The cursor of a list does not come from this server. */
   'INVALID_CURSOR',
@@ -241,10 +245,10 @@ export const errorCodes = [
 export const CLIENT_CLOSE = {
   /** The server shuts down. */
   goingAway: 1001,
-  /** No valid token in time. */
+  /** The client sent no valid token in time. */
   refused: 1008,
   /** A frame exceeded the size limit. */
   tooBig: 1009,
-  /** Too much unread data. The client should reconnect and subscribe again. */
+  /** The client has too much unread data. It should reconnect and subscribe again. */
   tryAgainLater: 1013,
 } as const

@@ -1,11 +1,11 @@
 /**
- * Command tasks on the wire: tasks, commands and events. The TypeScript types, the OpenAPI document and the validation are derived
- * from these schemas.
+ * Command tasks as they are sent: tasks, commands and events. The TypeScript types, the OpenAPI document and the validation are derived from
+ * these schemas.
  */
 import { z } from 'zod'
 
 export const taskStatusSchema = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled'])
-/** Selects the tasks of a list. */
+/** The value of the filter `status` of a list. */
 export const taskStatusFilterSchema = z.enum([...taskStatusSchema.options, 'all'])
 export const commandStatusSchema = z.enum(['pending', 'running', 'success', 'error', 'skipped'])
 export const endStatusSchema = taskStatusSchema.exclude(['queued', 'running'])
@@ -33,11 +33,11 @@ export const commandErrorSchema = z.object({
   message: z.string(),
 })
 export const taskErrorSchema = commandErrorSchema.extend({
-  /** The command that failed, if one did. */
+  /** The id of the command that failed, if one did. */
   commandId: z.string().optional(),
 })
 
-/** The status of a command, for people and models: `cancelled` for a command that was running when its task was cancelled. */
+/** The status of a command as text. A command that was running when its task was cancelled has the status `skipped`, but the text is `cancelled`. */
 export const statusText = (status: CommandStatus, error: { readonly code: string } | undefined): string =>
   status === 'skipped' && error?.code === 'CANCELLED' ? 'cancelled' : status
 
@@ -52,9 +52,9 @@ const json = z.record(z.string(), z.unknown())
 
 /** Refers to a result that is too large for a message. */
 export const resultReferenceSchema = z.object({
-  /** The path of the REST route that sends it. */
+  /** The path of the REST route that returns the result. */
   path: z.string(),
-  /** Its size, in bytes of JSON. */
+  /** The size of the result, in bytes of JSON. */
   bytes: z.number().int(),
 })
 
@@ -67,36 +67,35 @@ const resultRef = resultReferenceSchema.optional()
 export const taskCommandSchema = z.object({
   /** The id of the command. */
   id: z.string(),
-  /** The tool it calls. */
+  /** The tool that the command calls. */
   tool_name: z.string(),
-  /** Its purpose, in words. */
+  /** The purpose of the command, in words. */
   intention: z.string(),
   /** The arguments of the tool. */
   args: json,
-  /** Its timeout, in ms. */
+  /** The time limit of the command, in ms. */
   timeout: z.number().optional(),
-  /** Its status. */
   status: commandStatusSchema,
-  /** When it started, in ms since the epoch. */
+  /** When the command started, in ms since the epoch. */
   startedAt: timestamp.optional(),
-  /** When it ended, in ms since the epoch. */
+  /** When the command ended, in ms since the epoch. */
   completedAt: timestamp.optional(),
   /** The result of the tool. */
   result: z.unknown().optional(),
-  /** Replaces `result` in messages of a server, if the result is too large. */
+  /** Replaces `result` in messages of a server when the result is too large for a message. */
   resultRef,
-  /** Why it failed. */
+  /** Why the command failed. */
   error: commandErrorSchema.optional(),
 })
 
 /**
- * A command of a task and its state.
+ * A command of a task, with its status and result.
  * @useDeclaredType
  */
 export type TaskCommand = z.infer<typeof taskCommandSchema>
 
 /**
- * Why a task failed or was cancelled. `commandId` is the command that failed, if any.
+ * Why a task failed or was cancelled. `commandId` is the command that failed, if one did.
  * @useDeclaredType
  */
 export type TaskError = z.infer<typeof taskErrorSchema>
@@ -104,29 +103,28 @@ export type TaskError = z.infer<typeof taskErrorSchema>
 const taskFieldsSchema = z.object({
   /** The id of the task. */
   id: z.string(),
-  /** The instance that runs it. */
+  /** The id of the instance that runs the task. */
   instanceId: z.string(),
-  /** Its name. */
+  /** The name of the task. */
   name: z.string(),
-  /** Its purpose, in words. */
+  /** The purpose of the task, in words. */
   intention: z.string(),
-  /** Its commands, in order. */
+  /** The commands of the task, in order. */
   commands: z.array(taskCommandSchema),
-  /** Its status. */
   status: taskStatusSchema,
   /** The index of the running or next command, from 0. */
   currentCommandIndex: z.number().int(),
-  /** When it was submitted, in ms since the epoch. */
+  /** When the task was submitted, in ms since the epoch. */
   createdAt: timestamp,
-  /** When its first command started, in ms since the epoch. */
+  /** When the first command started, in ms since the epoch. */
   startedAt: timestamp.optional(),
-  /** When it ended, in ms since the epoch. */
+  /** When the task ended, in ms since the epoch. */
   completedAt: timestamp.optional(),
-  /** How long it ran, in ms, on a monotonic clock; 0 if it never started. */
+  /** How long the task ran, in ms, measured with a monotonic clock; 0 if it never started. */
   duration: z.number().optional(),
-  /** Why it failed or was cancelled. */
+  /** Why the task failed or was cancelled. */
   error: taskErrorSchema.optional(),
-  /** Data of the submitter. */
+  /** Data that the submitter attached to the task. */
   metadata: json.optional(),
 })
 
@@ -143,7 +141,7 @@ export type Task = WithoutEnd<z.infer<typeof taskFieldsSchema>> &
     | { status: 'failed' | 'cancelled'; completedAt: number; duration: number; error: TaskError }
   )
 
-/** A task. The schema does not check that the fields match the status, so that clients accept every task the server sends. */
+/** The schema of a task. It does not check that the fields match the status, so that a client accepts tasks of a newer server. */
 export const taskSchema = taskFieldsSchema as unknown as z.ZodType<Task, Task>
 
 /** A task in a list. */
@@ -160,13 +158,13 @@ export const taskSummarySchema = taskFieldsSchema
     completedAt: true,
   })
   .extend({
-    /** The number of its commands. */
+    /** The number of commands of the task. */
     totalCommands: z.number().int(),
-    /** The number of its commands that have succeeded or failed. Earlier servers do not send it. */
+    /** The number of commands that have succeeded or failed. Servers of earlier versions do not send it. */
     finishedCommands: z.number().int().optional(),
   })
 
-/** The number of commands that have succeeded or failed; skipped ones have not been finished. */
+/** Returns the number of commands that have succeeded or failed. A skipped command is not counted. */
 export const countFinished = (commands: readonly { readonly status?: string }[]): number =>
   commands.filter(({ status }) => status === 'success' || status === 'error').length
 
@@ -209,7 +207,7 @@ export const taskProgressSchema = z.object({
   type: z.literal('task_progress'),
   /** The id of the task. */
   taskId: z.string(),
-  /** The instance that runs it. */
+  /** The id of the instance that runs the task. */
   instanceId: z.string(),
   /** The id of the command. */
   commandId: z.string(),
@@ -221,21 +219,20 @@ export const taskProgressSchema = z.object({
   status: commandStatusSchema,
   /** The time of the event, in ms since the epoch. */
   timestamp,
-  /** The tool it calls. */
+  /** The tool that the command calls. */
   tool_name: z.string(),
-  /** Its purpose, in words. */
+  /** The purpose of the command, in words. */
   intention: z.string(),
-  /** The result of the tool. */
   result: z.unknown().optional(),
-  /** Replaces `result` in messages of a server, if the result is too large. */
+  /** Replaces `result` in messages of a server when the result is too large for a message. */
   resultRef,
-  /** Why it failed. */
+  /** Why the command failed. */
   error: commandErrorSchema.optional(),
-  /** The progress, in a unit chosen by the tool. */
+  /** How far the tool is, in a unit that the tool chooses. */
   progress: z.number().optional(),
-  /** The expected end of the progress, in the same unit. */
+  /** The value of `progress` at the end of the work. */
   total: z.number().optional(),
-  /** A message about the progress. */
+  /** A message of the tool about its progress. */
   message: z.string().optional(),
 })
 
@@ -251,7 +248,7 @@ export const instancePauseSchema = z.object({
   type: z.literal('instance_pause'),
   /** The id of the instance. */
   instanceId: z.string(),
-  /** The time of the pause; absent if it was resumed. */
+  /** When the instance was paused, in ms since the epoch; absent when it was resumed. */
   pausedSince: timestamp.optional(),
   /** The time of the event, in ms since the epoch. */
   timestamp,
@@ -260,7 +257,7 @@ export const instancePauseSchema = z.object({
 /** An instance was paused or resumed. */
 export type InstancePauseMessage = z.infer<typeof instancePauseSchema>
 
-/** Sent once, when a task has ended. It is the last event of the task. The schema is as lenient as `taskSchema`. */
+/** Sent once, when a task has ended, as the last event of the task. The schema is as lenient as `taskSchema`. */
 export const taskCompleteSchema = z.object({
   type: z.literal('task_complete'),
   taskId: z.string(),

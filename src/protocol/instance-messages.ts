@@ -1,8 +1,8 @@
 /**
- * The messages between a remote worker and the server: `POST /register`, then the frames of the worker's socket, one JSON object each.
+ * The messages between a remote worker and the server: `POST /register`, and then the frames of the worker's socket, one JSON object each.
  *
- * The worker opens the socket at `websocketUrl` and sends `hello`; calls follow after `welcome`. A call ends with one `tool_result` or
- * `tool_error`, also after `tool_cancel`: the worker answers when the tool has stopped.
+ * The worker opens the socket at `websocketUrl` and sends `hello`. The server answers `welcome`, and sends calls from then on. The worker ends
+ * each call with one `tool_result` or `tool_error`, when the tool has stopped. This holds for a cancelled call, too.
  */
 import { z } from 'zod'
 import { jsonBytes } from '../json/json-size.js'
@@ -11,9 +11,9 @@ import { callProgressSchema, toolCallResultSchema, toolDescriptionSchema } from 
 const id = z.string().min(1).max(256)
 const callId = z.string().min(1).max(64)
 const secret = z.string().min(1).max(1024)
-/** The maximum size of a worker's tool descriptions, in bytes of JSON. All clients receive them in `GET /instances`. */
+/** The maximum size of the tool descriptions of a worker, in bytes of JSON. `GET /instances` sends them to every client. */
 const MAX_TOOLS_BYTES = 256 * 1024
-/** The maximum number of calls in flight that a worker lists in its `hello`. */
+/** The maximum number of running calls of earlier connections that a worker lists in its `hello`. */
 export const MAX_NAMED_CALLS = 100
 const tools = z
   .array(toolDescriptionSchema)
@@ -28,16 +28,16 @@ export const registerRequestSchema = z.object({
   instanceId: id
     .regex(/^[\w.:-]+$/, 'letters, digits, dots, colons, dashes and underscores')
     .optional()
-    .describe('The id of the instance; refused while it is in use. Default: generated.'),
-  tools: tools.optional().describe('The tools of the worker; may also be sent with `hello`.'),
+    .describe('The id of the instance. An id that is in use is refused. Default: the server generates one.'),
+  tools: tools.optional().describe('The tools of the worker. They can also be sent with `hello`.'),
   secret: secret
     .optional()
     .describe(
-      'The secret of an earlier registration of `instanceId`. While the server has that registration, it is the answer, with the same secret.',
+      'The secret of an earlier registration of `instanceId`. If the server still has that registration, it answers with it, and the secret stays the same.',
     ),
 })
 
-/** The answer of `POST /register`. The secret identifies the worker. */
+/** The answer of `POST /register`. The worker proves its identity with the secret. */
 export const registerResponseSchema = z.object({
   instanceId: id,
   secret: z.string(),
@@ -57,7 +57,7 @@ const helloSchema = z.object({
     .max(MAX_NAMED_CALLS)
     .optional()
     .describe(
-      'The calls of earlier connections that are still in flight. They are cancelled, and nothing is called before they have ended.',
+      'The ids of calls of earlier connections that are still running. The server cancels them, and starts no call before they have ended.',
     ),
 })
 
@@ -68,7 +68,7 @@ const toolErrorSchema = z.object({
   callId,
   code: z
     .union([z.string().min(1).max(256), z.number().int()])
-    .describe('The code of the tool; JSON-RPC numbers are allowed.'),
+    .describe('The error code of the tool: a text, or a number as in JSON-RPC.'),
   message: z.string(),
 })
 
@@ -77,7 +77,7 @@ const toolProgressSchema = callProgressSchema.extend({ type: z.literal('tool_pro
 const pingSchema = z.object({ type: z.literal('ping') })
 const pongSchema = z.object({ type: z.literal('pong') })
 
-/** All messages of a worker. */
+/** All messages from a worker to the server. */
 export const workerMessageSchema = z.discriminatedUnion('type', [
   helloSchema,
   toolResultSchema,
@@ -114,7 +114,7 @@ const workerErrorSchema = z.object({
   code: z.string(),
 })
 
-/** All messages to a worker. */
+/** All messages from the server to a worker. */
 export const serverToWorkerSchema = z.discriminatedUnion('type', [
   workerWelcomeSchema,
   toolCallSchema,
@@ -128,13 +128,13 @@ export type ServerToWorkerMessage = z.infer<typeof serverToWorkerSchema>
 
 /** WebSocket close codes of a worker's socket. */
 export const WORKER_CLOSE = {
-  /** No valid `hello` in time. */
+  /** The worker sent no valid `hello` in time. */
   refused: 4401,
   /** Another socket sent a valid `hello` for this instance. The worker must not reconnect. */
   takenOver: 4409,
   /** The server shuts down. The worker should reconnect. */
   goingAway: 1001,
-  /** No pong in time: the instance was disconnected. The worker should register again and reconnect. */
+  /** The worker sent no `pong` in time, so its instance was disconnected. The worker should register again and reconnect. */
   silent: 4408,
   /** The instance was disconnected on purpose. The worker must not reconnect. */
   disconnected: 4410,

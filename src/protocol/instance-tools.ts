@@ -13,40 +13,42 @@ export type { TaskProgress } from '../../machines/records.js'
 /** The second argument of a tool. */
 export interface InstanceToolContext {
   /**
-   * Aborts when the command is cancelled or exceeds its time limit, and when the instance is disconnected. A listener that throws is
-   * reported and stops nothing.
+   * Aborted when the command is cancelled or exceeds its time limit, and when the instance is disconnected. An exception of an abort listener
+   * is reported, and stops nothing.
    */
   readonly signal: AbortSignal
-  /** Reports progress: a number, or MCP's `{ progress, total?, message? }`. Ignored after the call has ended. */
+  /** Reports progress: a number, or an object `{ progress, total?, message? }` as in MCP. Has no effect after the call has ended. */
   readonly progress: (progress: number | TaskProgress) => void
-  /** The task of the command. */
+  /** The id of the task that the command belongs to. */
   readonly taskId?: string | undefined
-  /** The command that calls the tool. */
+  /** The id of the command that calls the tool. */
   readonly commandId?: string | undefined
 }
 
 /**
- * A tool that commands can call by name. The tools of `agent-tasks/tools` fit this interface. Its return value is converted to MCP `content`,
- * unless it is MCP content already. An exception becomes an `isError` result with the `code` of the error.
+ * A tool that commands can call by its name. The tools of `agent-tasks/tools` can be used as well.
+ *
+ * The return value is converted to MCP `content`, unless it is MCP content already. An exception becomes a result with `isError` and the `code`
+ * of the error.
  */
 export interface InstanceTool<Input extends z.ZodType = z.ZodType> {
-  /** The `tool_name` of commands. */
+  /** The name. Commands give it as `tool_name`. */
   readonly name: string
-  /** The description. */
+  /** Says what the tool does, for models and people. */
   readonly description?: string
-  /** Validates the arguments and types the input of `execute`. */
+  /** Validates the arguments. It also determines the type of `input` in `execute`. */
   readonly inputSchema?: Input
-  // A method, so that a tool with a narrower input fits a list of tools.
+  // A method and not a property, so that TypeScript accepts a tool with a narrower input in a list of tools.
   /** Does the work. */
   execute(input: z.output<Input>, context: InstanceToolContext): unknown
 }
 
-/** Types the input of a tool by its schema. Returns the tool. */
+/** Returns the tool unchanged. TypeScript infers the type of `input` from the schema. */
 export function instanceTool<Input extends z.ZodType>(tool: InstanceTool<Input>): InstanceTool {
   return tool
 }
 
-/** The description of a tool, with its schema as JSON Schema. */
+/** Returns the description of a tool for clients, with the schema of the arguments as JSON Schema. */
 export function describeTool({ name, description, inputSchema }: InstanceTool) {
   return {
     name,
@@ -56,8 +58,9 @@ export function describeTool({ name, description, inputSchema }: InstanceTool) {
 }
 
 /**
- * Runs a tool. A failure is a result. Rejects only if the call was aborted, or if the tool throws a `ToolCallError`.
+ * Runs a tool. When the tool fails, the promise resolves with a result that has `isError`.
  * @param isAborted whether the call was aborted
+ * @throws the reason of the abort when the call was aborted; a ToolCallError when the tool throws one
  */
 export async function runTool(
   tool: InstanceTool,
@@ -71,7 +74,7 @@ export async function runTool(
       const { field, received, expected } = describeIssue(parsed.error, args, 'arguments')
       return failedResult('INVALID_ARGUMENTS', `${field}: got ${preview(received)}, expected ${expected}.`)
     }
-    // The call may have been aborted during the validation, so it does not start (promise S4).
+    // The call may have been aborted while the arguments were validated. Then it must not start (S4 in docs/guarantees.md).
     if (isAborted()) context.signal.throwIfAborted()
     return toToolCallResult(await tool.execute(parsed === undefined ? args : parsed.data, context))
   } catch (error) {

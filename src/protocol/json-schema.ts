@@ -1,25 +1,25 @@
-/** The JSON Schema of a tool's zod schema. */
+/** Converts the zod schema of a tool to JSON Schema. */
 import { z } from 'zod'
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Never throws. Schemas that JSON Schema cannot express allow any value. */
+/** Never throws. A part that JSON Schema cannot express allows any value. */
 export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
   return copyOf(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
 }
 
 /**
- * The JSON Schema (draft 2020-12) for a model, without redundant keywords: several providers reject `propertyNames`, a bound of 2^53-1 means
- * nothing to a model, and every definition costs tokens.
+ * Returns the JSON Schema (draft 2020-12) for a model. Keywords are left out that providers reject (`propertyNames`), that mean nothing to a
+ * model (a bound of 2^53-1), or that only cost tokens.
  */
 export function modelSchemaOf(schema: z.ZodType): JsonSchema {
   return schemaFor(schema, [])
 }
 
-/** Keywords that the tool checks itself. A model seldom violates them, and the error names the expected value. */
+/** Keywords that the short schema omits, because the tool checks them itself. A model seldom violates them, and the error names the expected value. */
 const CHECKED = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'default'] as const
 
-/** A schema with the fewest bytes, for a list of tools that is part of every turn of every client. */
+/** Returns the shortest schema. A client sends its list of tools to the model with every message, so each byte counts. */
 export function shortSchemaOf(schema: z.ZodType): JsonSchema {
   return schemaFor(schema, CHECKED)
 }
@@ -40,7 +40,7 @@ function schemaFor(schema: z.ZodType, dropped: typeof CHECKED | readonly never[]
   return copyOf(json)
 }
 
-/** Drops a hidden reference to the zod schema. */
+/** zod attaches a hidden reference to its own schema. The copy as JSON does not have it. */
 const copyOf = (json: object): JsonSchema => JSON.parse(JSON.stringify(json)) as JsonSchema
 
 const isAnything = (schema: unknown): boolean => JSON.stringify(schema) === '{}'

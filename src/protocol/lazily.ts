@@ -1,4 +1,4 @@
-/** Schemas are created on first use, because creating all of them made importing the core a third slower. */
+/** Schemas are created on first use. Creating all of them at once made the import of the core a third slower. */
 
 /** Creates a value on first use. */
 export function lazily<T>(make: () => T): () => T {

@@ -1,4 +1,4 @@
-/** The input of `monitor`, and what a store keeps of a monitor. */
+/** The input of `monitor`, and the part of a monitor that a store keeps. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { strictObject } from './strict-object.js'
@@ -33,26 +33,26 @@ const match = lazily(() =>
   ]),
 )
 
-/** @param most the highest number of events and of seconds */
+/** @param options `maxEvents` and `maxSeconds` are the largest values that the input may have */
 export const monitorInputSchema = ({ maxEvents, maxSeconds }: { maxEvents: number; maxSeconds: number }) => {
   const seconds = z.number().positive().max(maxSeconds)
   return strictObject({
     taskId: z.string().min(1).max(512).optional(),
     file: z.string().min(1).max(1024).optional(),
     /**
-     * Selects the reported lines: those that contain a text, or one of several texts, or that match a regular expression (which needs the package
-     * `re2js`). Terminal codes are removed from lines, and only their first 4096 characters are searched.
+     * Selects the lines that are reported: lines that contain a text, or one of several texts, or that match a regular expression, which needs the
+     * package `re2js`. Terminal codes are removed from lines. Only the first 4096 characters of a line are searched.
      */
     match: match(),
-    /** The number of events after which it ends. Default: `monitors.maxEvents`. */
+    /** The monitor ends after this number of events. Default: the option `monitors.maxEvents`. */
     maxEvents: z.int().min(1).max(maxEvents).default(maxEvents),
-    /** It ends after this time without new output, in seconds. Default: no limit. */
+    /** The monitor ends after this time without new output, in seconds. Default: no limit. */
     idleSeconds: seconds.optional(),
-    /** The time after which it ends, in seconds. Default: 300, or `monitors.maxSeconds` if that is less. */
+    /** The monitor ends after this time, in seconds. Default: 300, or the option `monitors.maxSeconds` if that is less. */
     seconds: seconds.default(Math.min(300, maxSeconds)),
-    /** Its purpose, for its events. Default: none. */
+    /** The purpose of the monitor, shown with its events. Default: none. */
     description: z.string().max(100).optional(),
-    /** The owner that receives its events. Default: `main`. */
+    /** The owner that receives the events. Default: `main`. */
     owner: z.string().min(1).max(520).default('main'),
   }).refine(({ taskId, file }) => (taskId === undefined) !== (file === undefined), 'either taskId or file')
 }
@@ -65,12 +65,12 @@ export const storedMonitorSchema = lazily(() =>
     input: monitorInputSchema({ maxEvents: Number.MAX_SAFE_INTEGER, maxSeconds: Number.MAX_SAFE_INTEGER }),
     startedAt: z.number(),
     events: z.int().min(0),
-    /** The file, and the first byte that it has not read. */
+    /** The position in the file of the first byte that the monitor has not read. */
     position: z.int().min(0),
     inode: z.string().optional(),
-    /** The run of its task that has written the read output. */
+    /** The number of the task's run that has written the output. */
     attempt: z.int().optional(),
-    /** Whether its task ends with it. */
+    /** Whether the task belongs to the monitor, and ends with it. */
     isOwn: z.boolean().optional(),
   }),
 )

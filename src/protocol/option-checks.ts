@@ -1,35 +1,36 @@
 /**
- * Validation of options when they are given: names, types, functions and ranges. Every public function that takes options has a table
- * of their types. Tables and plain functions, because building schemas made importing the core slower.
+ * Validation of the options of public functions: names, types, functions and ranges. Each such function has a table of the types of its options.
+ * The tables are plain objects, because creating schemas made the import of the core slower.
  */
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import { expectedName } from '../text/nearest-name.js'
 
-/** A check of an option's value. */
+/** The check of one option. */
 export interface OptionType {
-  /** The expected value, for errors. */
+  /** Describes the expected value, for errors. */
   readonly expected: string
   readonly accepts: (value: unknown) => boolean
   /** Whether the option must be given. */
   readonly isRequired?: boolean
-  /** Whether a wrong value is an InvalidSettingError; otherwise it is an InvalidInputError. */
+  /** Whether a wrong value throws an InvalidSettingError. Otherwise it throws an InvalidInputError. */
   readonly isNumber?: boolean
-  /** Whether errors do not show the value. */
+  /** Whether the option is a secret, so that errors do not show its value. */
   readonly isSecret?: boolean
-  /** Checks the content of an accepted value. `path` names the value in errors. */
+  /** Checks the content of an accepted value. `path` is the name of the value in errors. */
   readonly checkContent?: (value: unknown, path: readonly string[]) => void
 }
 
 type NameOf<Options> = Options extends unknown ? keyof Options : never
 
-/** A type for each option: the compiler reports one that is missing. */
+/** A table with a type for each option. The compiler reports an option that is missing in the table. */
 export type OptionTypes<Options> = { readonly [Name in NameOf<Options>]-?: OptionType }
 
 /**
- * Checks options of callers without types.
+ * Checks options. TypeScript checks them as well, but not for callers in JavaScript.
  * @param path the name of the options in errors
- * @throws InvalidInputError for an unknown name, with the nearest known one, and for a missing or wrong value;
- *   InvalidSettingError for a number out of its range
+ * @throws InvalidInputError for an unknown name, and names the nearest known one
+ * @throws InvalidInputError for a missing value and for a value of a wrong type
+ * @throws InvalidSettingError for a number out of its range
  */
 export function checkOptions<Options>(
   options: Options,
@@ -42,7 +43,8 @@ export function checkOptions<Options>(
 
 /**
  * Checks only the names of options.
- * @throws InvalidInputError for an unknown name, with the nearest known one, and for anything but an object
+ * @throws InvalidInputError for an unknown name, and names the nearest known one
+ * @throws InvalidInputError for a value that is not an object
  */
 export function checkOptionNames(
   options: unknown,
@@ -63,20 +65,20 @@ function checkValue(value: unknown, type: OptionType, path: readonly string[]): 
     return
   }
   const received = type.isSecret === true && value !== undefined ? HIDDEN : value
-  // A setting is known by its name alone.
+  // An error about a setting shows its name without `options.`.
   if (type.isNumber === true) throw new InvalidSettingError(path.slice(1).join('.'), received, type.expected)
   throw new InvalidInputError(path.join('.'), received, type.expected)
 }
 
-/** Returns the options of a table from an object that may have others. */
+/** Returns the options that a table has, from an object that may have others. */
 export function pickOptions<Options>(from: object, types: OptionTypes<Options>): Options {
   return Object.fromEntries(Object.entries(from).filter(([name]) => Object.hasOwn(types, name))) as Options
 }
 
-/** Replaces a value that may be a secret. */
+/** Shown in errors in place of a value that may be a secret. */
 const HIDDEN = '(not shown)'
 
-/** Text under a misspelt name may be a secret. */
+/** The value of an unknown option may be a secret whose name was misspelt. */
 const shown = (value: unknown): unknown => (typeof value === 'string' || isRecord(value) ? HIDDEN : value)
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -84,52 +86,52 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 
-/** Checked by the code that uses it. */
+/** Accepts any value. The code that uses the value checks it. */
 export const anything: OptionType = { expected: 'a value', accepts: () => true }
 export const aFunction: OptionType = { expected: 'a function', accepts: isFunction }
 export const aBoolean: OptionType = { expected: 'true or false', accepts: (value) => typeof value === 'boolean' }
 export const aString: OptionType = { expected: 'a string', accepts: (value) => typeof value === 'string' }
-/** Not the empty string. */
+/** A string that is not empty. */
 export const aName: OptionType = {
   expected: 'a string of at least 1 character',
   accepts: (value) => typeof value === 'string' && value !== '',
 }
 export const aSecret: OptionType = { ...aString, isSecret: true }
-/** Its content is not checked. */
+/** An object whose content is not checked. */
 export const anObject: OptionType = { expected: 'an object', accepts: isRecord }
 
-/** An option that must be given. */
+/** The same type for an option that must be given. */
 export const required = (type: OptionType): OptionType => ({ ...type, isRequired: true })
 
-/** A finite number of at least `least`. */
+/** A finite number >= `least`. */
 export const numberFrom = (least: number): OptionType => ({
   expected: `a number >= ${least}`,
   accepts: (value) => Number.isFinite(value) && (value as number) >= least,
   isNumber: true,
 })
 
-/** The same, or Infinity. */
+/** A number >= `least`, or Infinity. */
 export const limitFrom = (least: number): OptionType => ({
   expected: `a number >= ${least}`,
   accepts: (value) => typeof value === 'number' && value >= least,
   isNumber: true,
 })
 
-/** An integer of at least `least`. */
+/** An integer >= `least`. */
 export const integerFrom = (least: number): OptionType => ({
   expected: `an integer >= ${least}`,
   accepts: (value) => Number.isInteger(value) && (value as number) >= least,
   isNumber: true,
 })
 
-/** A port of this machine; 0 picks a free one. */
+/** A port of this machine. With 0 the system picks a free one. */
 export const aPort: OptionType = {
   expected: 'an integer from 0 to 65535',
   accepts: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 65_535,
   isNumber: true,
 }
 
-/** An object, or an instance of a class, with these methods. */
+/** An object, or an instance of a class, that has these methods. */
 export const objectWith = (expected: string, ...methods: readonly string[]): OptionType => ({
   expected: `${expected} with ${methods.join(', ')}`,
   accepts: (value) =>
@@ -139,26 +141,26 @@ export const objectWith = (expected: string, ...methods: readonly string[]): Opt
 })
 
 export const aClock = objectWith('a clock', 'now', 'setTimeout', 'clearTimeout')
-/** A store that a manager can use. */
+/** A store that a manager can use: it has the methods `open`, `write` and `close`. */
 export const aStore: OptionType = {
   ...objectWith('a store', 'open', 'write', 'close'),
   expected: 'a store with open, write and close; one on a server is opened with `await openStore(store)`',
 }
 export const anEngine = objectWith('an engine', 'start')
-/** A machine of XState. */
+/** A state machine of XState. */
 export const aMachine = objectWith('a machine', 'provide')
 export const anInspector: OptionType = {
   expected: 'a function, or an observer with a method next',
   accepts: (value) => isFunction(value) || objectWith('', 'next').accepts(value),
 }
 
-/** Options inside options. */
+/** An object that is checked by a table of its own. */
 export const optionsOf = <Options>(types: OptionTypes<Options>): OptionType => ({
   ...anObject,
   checkContent: (value, path) => checkOptions(value as Options, types, path),
 })
 
-/** A list of such values. */
+/** A list of values of one type. */
 export const listOf = (type: OptionType): OptionType => ({
   expected: 'an array',
   accepts: Array.isArray,
@@ -168,14 +170,14 @@ export const listOf = (type: OptionType): OptionType => ({
     ),
 })
 
-/** The same, with at least one value. */
+/** A list of at least one value of one type. */
 export const someOf = (type: OptionType): OptionType => ({
   ...listOf(type),
   expected: 'an array of at least one value',
   accepts: (value) => Array.isArray(value) && value.length > 0,
 })
 
-/** An object with such values. */
+/** An object whose values have one type. */
 export const recordOf = (type: OptionType): OptionType => ({
   ...anObject,
   checkContent: (value, path) => {
@@ -185,7 +187,7 @@ export const recordOf = (type: OptionType): OptionType => ({
 
 const aZodSchema = objectWith('a zod schema', 'safeParseAsync')
 
-/** Checks options, or an instance of a class, which may have other fields. */
+/** Checks the fields of an object that may also have fields that the table does not name, such as an instance of a class. */
 export function checkEntry<Options>(value: object, types: OptionTypes<Options>, path: readonly string[]): void {
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
   if (isPlain) checkOptionNames(value, Object.keys(types), path)
@@ -199,7 +201,7 @@ const toolTypes = {
   execute: required(aFunction),
   description: anything,
   inputSchema: anything,
-  // The tools for a model, which an instance may have too, also describe calls.
+  // Tools of `agent-tasks/tools` have this function, too. It describes a call in words.
   describe: anything,
 }
 

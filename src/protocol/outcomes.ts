@@ -1,4 +1,4 @@
-/** Converts the return value or the exception of a run to an output or a text. */
+/** Converts the return value of a run to an output, and an exception to a text. */
 import type { z } from 'zod'
 import type { OutputObject, TaskFailure } from '../../machines/records.js'
 import { toJsonText } from '../json/json-text.js'
@@ -10,7 +10,7 @@ import { preview } from '../text/preview.js'
 export const MAX_ERROR_CHARS = 65_536
 const MAX_NAME_CHARS = 256
 
-/** Converts a result to an output. An object is unchanged, text becomes the final message, and undefined an empty output. */
+/** Converts the result of a run to an output. An object is unchanged, text becomes the `final_message`, and undefined an empty output. */
 export function toOutput(value: unknown): OutputObject {
   if (value === undefined || value === null) return EMPTY
   const plain = toPlainData(value)
@@ -20,7 +20,7 @@ export function toOutput(value: unknown): OutputObject {
 
 const EMPTY: OutputObject = Object.freeze({})
 
-/** The reason of a failure as text: the message of an error, or a preview of another value. Never throws. */
+/** Returns the reason of a failure as text: the message of an error, or a preview of another value. Never throws. */
 export function describeFailure(reason: unknown): string {
   if (typeof reason === 'string' && reason !== '') return reason
   if (reason === undefined || reason === null || reason === '') return 'The run failed without saying why.'
@@ -33,7 +33,10 @@ const dotPath = (path: readonly PropertyKey[]): string =>
     .join('')
     .replace(/^\./, '')
 
-/** One line for each problem that a zod schema found, such as `width: expected number, received string`. Its message is JSON of many lines. */
+/**
+ * One line for each problem that a zod schema found, such as `width: expected number, received string`. The message of a ZodError is JSON
+ * of many lines, which is hard to read.
+ */
 function zodProblems(reason: object): string | undefined {
   const { name, issues } = reason as { readonly name?: unknown; readonly issues?: unknown }
   if ((name !== 'ZodError' && name !== '$ZodError') || !Array.isArray(issues) || issues.length === 0) return undefined
@@ -45,7 +48,7 @@ function zodProblems(reason: object): string | undefined {
     .join('\n')
 }
 
-/** The message of an error, or its name. Any value can be thrown, and reading its fields may throw. */
+/** Returns the message of an error, or its name if the message is empty. A thrown value can be anything, so reading its fields may throw. */
 export function messageOf(reason: unknown): string | undefined {
   if (typeof reason !== 'object' || reason === null) return undefined
   try {
@@ -59,7 +62,7 @@ export function messageOf(reason: unknown): string | undefined {
   }
 }
 
-/** Describes a failed run: the text, the name and code of the error, and the thrown value. Never throws. */
+/** Describes why a run failed: the text, the name and the code of the error, and the thrown value. Never throws. */
 export function failureOf(reason: unknown): TaskFailure {
   const error = boundedError(describeFailure(reason))
   if (typeof reason !== 'object' || reason === null) return { error }
@@ -73,7 +76,7 @@ export function failureOf(reason: unknown): TaskFailure {
   }
 }
 
-/** Keeps both ends of a text that is too long. */
+/** Cuts the middle out of a text that is too long. */
 function boundedError(error: string): string {
   if (error.length <= MAX_ERROR_CHARS) return error
   const end = lastChars(error, MAX_ERROR_CHARS / 4)
@@ -81,7 +84,7 @@ function boundedError(error: string): string {
   return `${start}\n[${error.length - start.length - end.length} characters are left out here]\n${end}`
 }
 
-/** A field of a thrown value; undefined if reading it throws. */
+/** Returns a field of a thrown value; undefined when reading it throws. */
 export function readField(from: unknown, field: string): unknown {
   try {
     return typeof from === 'object' && from !== null ? (from as Record<string, unknown>)[field] : undefined

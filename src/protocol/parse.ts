@@ -1,4 +1,4 @@
-/** Validates input. An error names the invalid field, its value, and the expected value in one sentence. */
+/** Validates input. The error names the invalid field, its value, and the expected value in one sentence. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import { cutText } from '../text/cut-text.js'
@@ -16,7 +16,7 @@ export function parseInput<T extends z.ZodType>(schema: T, value: unknown, name:
   throw new InvalidInputError(field, received, expected)
 }
 
-/** The first issue of a zod error, in words. */
+/** Describes the first issue of a zod error: the field, the received value and the expected one. */
 export function describeIssue(
   error: z.ZodError,
   value: unknown,
@@ -34,8 +34,8 @@ export function describeIssue(
 }
 
 /**
- * Selects the issue to report. A misspelt field also counts as missing, so the name that was written is reported. In a union, the issue of the only
- * alternative whose type the value has is reported.
+ * Selects the issue to report. A misspelt field is also reported as missing by zod, so the unknown name comes first. In a union, only an
+ * alternative of the same type as the value is of interest. If there is exactly one, its issue is reported.
  */
 function mainIssue(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
@@ -49,7 +49,7 @@ const isOtherType = ({ code, path }: z.core.$ZodIssue): boolean => code === 'inv
 function expectation(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
-      // Anything but undefined.
+      // zod names this type for a value that may be anything except undefined.
       if (issue.expected === 'nonoptional') return 'a value'
       return `${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
     case 'unrecognized_keys':
@@ -69,7 +69,7 @@ function expectation(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** The maximum length of a list of values, in characters. */
+/** The maximum length of a list of values in an error, in characters. */
 const VALUES_CHARS = 1000
 
 function valuesText(values: readonly unknown[]): string {
@@ -77,7 +77,7 @@ function valuesText(values: readonly unknown[]): string {
   return `one of ${text.length <= VALUES_CHARS ? text : `${cutText(text, VALUES_CHARS)}... (${values.length} values)`}`
 }
 
-/** What each alternative of a union expects; undefined for a union without alternatives. */
+/** Returns what the alternatives of a union expect; undefined when there are none. */
 function unionText(issues: readonly z.core.$ZodIssue[]): string | undefined {
   if (issues.length === 0) return undefined
   const values = issues.flatMap((issue) => (issue.code === 'invalid_value' ? [...issue.values] : []))

@@ -1,9 +1,15 @@
-/** How a program resumes a session. It is an option of runners and a part of the configuration, so every field has a description. */
+/**
+ * How the session of a program is resumed. The schema belongs to an option of runners and to the configuration file, so every field has a
+ * description.
+ */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { strictObject } from './strict-object.js'
 
-/** A field of a program's JSON output: of its single value, or of the lines with this `type`. */
+/**
+ * Names a field of the JSON that a program prints: `json:FIELD` when all output is one value, `jsonl:TYPE/FIELD` for the lines whose `type` is
+ * TYPE.
+ */
 export const PRINTED_FIELD = /^(?:json:|jsonl:([^/]+)\/)([^/]+)$/
 
 const field = lazily(() => z.string().regex(PRINTED_FIELD, "'json:FIELD' or 'jsonl:TYPE/FIELD'"))

@@ -4,19 +4,19 @@ import { cursorSchema, DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT } from './client-messa
 import { taskSchema, taskStatusFilterSchema, taskSummarySchema } from './command-tasks.js'
 import { toolDescriptionSchema } from './tool-calls.js'
 
-/** The body of every error. */
+/** The body of every error response. */
 export const restErrorSchema = z.object({
-  error: z.string().describe('The error, for people.'),
-  code: z.string().describe('The error, for programs. Stable.'),
+  error: z.string().describe('The error in words.'),
+  code: z.string().describe('Identifies the kind of error. It is the same in all versions.'),
   details: z.unknown().optional(),
 })
 
 export type RestError = z.infer<typeof restErrorSchema>
 
-/** The `:id` of a route. */
+/** The path parameter `:id` of the routes of a task. */
 export const taskParamsSchema = z.object({ id: z.string().min(1).max(256) })
 
-/** The parameters of the route of a result. */
+/** The path parameters of the route of a result. */
 export const resultParamsSchema = taskParamsSchema.extend({
   index: z
     .string()
@@ -28,18 +28,22 @@ export const resultParamsSchema = taskParamsSchema.extend({
 export const submitHeadersSchema = z.object({
   'idempotency-key': z
     .string()
-    .regex(/^[\x21-\x7e]{1,255}$/, '1 to 255 visible characters of ASCII')
+    .regex(/^[\x21-\x7e]{1,255}$/, '1 to 255 visible ASCII characters')
     .optional()
     .describe(
-      'Identifies the submission (draft-ietf-httpapi-idempotency-key-header): repeated with the same key while the task is retained, it gets the ' +
-        'same answer, and nothing is submitted.',
+      'Identifies the submission (draft-ietf-httpapi-idempotency-key-header). While the server has the task, a request with the same key gets the ' +
+        'same answer, and submits nothing.',
     ),
 })
 
-/** 201 of `POST /tasks`. */
+/** The response 201 of `POST /tasks`. */
 export const taskCreatedSchema = z.object({
   taskId: z.string(),
-  queuePosition: z.number().int().min(1).describe('From 1, among the queued and running tasks of the instance.'),
+  queuePosition: z
+    .number()
+    .int()
+    .min(1)
+    .describe('The place of the task among the queued and running tasks of the instance, from 1.'),
   wsEndpoint: z.string().describe('The URL of the client WebSocket.'),
 })
 
@@ -51,58 +55,58 @@ export const taskListQuerySchema = z.object({
   cursor: cursorSchema.optional(),
 })
 
-/** 200 of `GET /tasks`: newest first. */
+/** The response 200 of `GET /tasks`, newest first. */
 export const taskListSchema = z.object({
   tasks: z.array(taskSummarySchema),
   nextCursor: cursorSchema.optional(),
   wsEndpoint: z.string().describe('The URL of the client WebSocket.'),
 })
 
-/** 200 of `GET /tasks/:id`. */
+/** The response 200 of `GET /tasks/:id`. */
 export const taskDetailSchema = z.object({ task: taskSchema })
 
-/** 200 of `POST /tasks/:id/cancel`. */
+/** The response 200 of `POST /tasks/:id/cancel`. */
 export const taskCancelledSchema = z.object({ success: z.literal(true), taskId: z.string() })
 
-/** 409 of `POST /tasks/:id/cancel`: the task has ended. */
+/** The response 409 of `POST /tasks/:id/cancel`: the task has already ended. */
 export const taskNotCancelledSchema = restErrorSchema.extend({ success: z.literal(false), taskId: z.string() })
 
 /** One instance in `GET /instances`. */
 export const instanceSummarySchema = z.object({
   /** The id of the instance. */
   id: z.string(),
-  /** The kind of its connection. */
+  /** How the instance is connected. */
   kind: z.enum(['local', 'mcp', 'websocket']),
-  /** Whether it accepts commands. */
+  /** Whether the instance accepts commands. */
   isConnected: z.boolean(),
-  queued: z.number().int().min(0).describe('The number of its queued and running tasks.'),
-  connectedAt: z.number().optional().describe('When it connected last, in ms since the epoch.'),
+  queued: z.number().int().min(0).describe('The number of queued and running tasks of the instance.'),
+  connectedAt: z.number().optional().describe('When the instance last connected, in ms since the epoch.'),
   lastActivity: z
     .number()
     .optional()
-    .describe('When it was last heard of, in ms since the epoch: it connected, answered a ping or ended a call.'),
+    .describe('When the instance last connected, answered a ping or ended a call, in ms since the epoch.'),
   pausedSince: z
     .number()
     .optional()
     .describe(
-      'The time at which it was paused, in ms since the epoch; its queued tasks do not start. Absent when it is not paused.',
+      'When the instance was paused, in ms since the epoch. Its queued tasks do not start. Absent when it is not paused.',
     ),
   port: z.number().int().optional().describe('The port of the server that a remote worker is connected to.'),
   userAgent: z.string().optional().describe('The `User-Agent` of a remote worker.'),
   tools: z
     .array(toolDescriptionSchema)
     .optional()
-    .describe('Its tools; absent while it is not connected, or if they cannot be listed.'),
+    .describe('The tools of the instance. Absent while it is not connected, or when it cannot list them.'),
 })
 
-/** 200 of `POST /instances/:id/pause` and `/resume`. */
+/** The response 200 of `POST /instances/:id/pause` and `/resume`. */
 export const instancePausedSchema = z.object({ instanceId: z.string(), isPaused: z.boolean() })
 
 export const instanceListSchema = z.object({ instances: z.array(instanceSummarySchema) })
 
 const onOff = z.enum(['enabled', 'disabled'])
 
-/** `GET /health`. Older servers send `status` and `version` alone. */
+/** The response of `GET /health`. Older servers send only `status` and `version`. */
 export const healthSchema = z.object({
   status: z.enum(['ok', 'draining']),
   version: z.string(),
@@ -116,10 +120,10 @@ export const healthSchema = z.object({
   auth: onOff.optional().describe('Whether a token is required.'),
   tls: onOff.optional(),
   rateLimit: onOff.optional(),
-  rateLimitMax: z.number().int().optional().describe('The most requests of one address per minute.'),
+  rateLimitMax: z.number().int().optional().describe('The maximum number of requests of one address per minute.'),
 })
 
-/** `GET /info`: the addresses of all interfaces. `GET /` returns the same. */
+/** The response of `GET /info` and `GET /`: the addresses of all interfaces. */
 export const serverInfoSchema = z.object({
   name: z.literal('agent-tasks'),
   version: z.string(),
@@ -145,7 +149,7 @@ export const serverInfoSchema = z.object({
 
 export type ServerInfo = z.infer<typeof serverInfoSchema>
 
-/** The `:name` of a route. */
+/** The path parameter `:name` of the routes of a tool. */
 export const toolParamsSchema = z.object({ name: z.string().min(1).max(256) })
 
 /** The query of `POST /api/tools/:name`. */
@@ -156,7 +160,7 @@ export const toolQuerySchema = z.object({
     .max(256)
     .optional()
     .describe(
-      'The instance that runs it. Without it, `instanceId` of the body counts, and is no argument of the tool.',
+      'The instance that runs the tool. If it is absent, `instanceId` of the body names the instance and is not passed to the tool.',
     ),
 })
 
@@ -164,24 +168,30 @@ export const toolQuerySchema = z.object({
 export const toolArgumentsSchema = z
   .record(z.string(), z.unknown())
   .describe(
-    'The arguments of the tool, and maybe `instanceId`. Default: the first connected instance that has the tool.',
+    'The arguments of the tool, and optionally `instanceId`. Default: the first connected instance that has the tool.',
   )
 
-/** 200 of `GET /api/tools`. Each name occurs once. */
+/** The response 200 of `GET /api/tools`. Each name occurs once. */
 export const toolListSchema = z.object({
   tools: z.array(
-    toolDescriptionSchema.extend({ instances: z.array(z.string()).describe('The connected instances that have it.') }),
+    toolDescriptionSchema.extend({
+      instances: z.array(z.string()).describe('The connected instances that have the tool.'),
+    }),
   ),
 })
 
-/** 200 of `POST /api/tools/:name`. */
+/** The response 200 of `POST /api/tools/:name`. */
 export const toolResultSchema = z.object({
   success: z.literal(true),
-  result: z.unknown().describe('The result: the JSON of its text, or the text; content of another kind as MCP has it.'),
+  result: z
+    .unknown()
+    .describe(
+      'The result: the JSON value of its text, or the text if it is not JSON. Content of another type is in the format of MCP.',
+    ),
   taskId: z.string().describe('The task of the call.'),
 })
 
-/** An error of `POST /api/tools/:name`. */
+/** The error response of `POST /api/tools/:name`. */
 export const toolFailureSchema = z.object({
   success: z.literal(false),
   error: z.object({ code: z.string(), message: z.string() }),

@@ -2,13 +2,15 @@
 import { integerFrom, listOf, numberFrom, optionsOf, required, someOf, type OptionType } from './option-checks.js'
 
 /**
- * The reasons for running a task again. `interrupted`: its process has ended, or the run failed with the code `INTERRUPTED`. `start-failed`: the run
- * could not be started. `exit-code`: a program ended with an exit code other than 0. `timeout`: the deadline passed, and the run stopped within its
- * grace period. `rate-limited`: the run failed with the code `RATE_LIMITED` or the status 429.
+ * The reasons for running a task again:
+ * - `interrupted`: its process has ended, or the run failed with the code `INTERRUPTED`.
+ * - `start-failed`: the run could not be started.
+ * - `exit-code`: a program ended with an exit code other than 0.
+ * - `timeout`: the deadline passed, and the run stopped within its grace period.
+ * - `rate-limited`: the run failed with the code `RATE_LIMITED` or the status 429.
  */
 export type RetryReason = 'interrupted' | 'start-failed' | 'exit-code' | 'timeout' | 'rate-limited'
 
-/** All reasons. */
 export const RETRY_REASONS = [
   'interrupted',
   'start-failed',
@@ -17,7 +19,7 @@ export const RETRY_REASONS = [
   'rate-limited',
 ] as const satisfies readonly RetryReason[]
 
-/** The wait before the next run: `initialMs`, then `factor` times as long each time, at most `maxMs`. */
+/** The waits between runs. The first is `initialMs`. Each later one is `factor` times as long as the one before, at most `maxMs`. */
 export interface RetryBackoff {
   /** The wait before the second run, in ms. Default 1000. */
   readonly initialMs?: number | undefined
@@ -33,7 +35,7 @@ export interface RetryPolicy {
   readonly attempts: number
   /** The failures after which the task runs again. Any other failure ends it. */
   readonly on: readonly RetryReason[]
-  /** The wait between runs. If a run reports `retryAfterMs` with its rate limit, the wait is at least that long. */
+  /** The waits between runs. A run that fails with a rate limit can report `retryAfterMs`; then the next wait is at least that long. */
   readonly backoff?: RetryBackoff | undefined
   /** The exit codes that count as `exit-code`. Default: every code except 0. */
   readonly exitCodes?: readonly number[] | undefined
@@ -44,7 +46,7 @@ const aRetryReason: OptionType = {
   accepts: (value) => RETRY_REASONS.some((reason) => reason === value),
 }
 
-/** The back-off of a step or a run. */
+/** The type of the option `backoff`, of steps and of runs. */
 export const aBackoff = optionsOf<RetryBackoff>({
   initialMs: numberFrom(0),
   maxMs: numberFrom(0),
@@ -58,7 +60,10 @@ export const aRetryPolicy = optionsOf<RetryPolicy>({
   exitCodes: listOf(integerFrom(1)),
 })
 
-/** The wait after a run, in ms. @param attempt the number of that run, from 1 */
+/**
+ * Returns the wait after a run, in ms.
+ * @param attempt the number of that run, from 1
+ */
 export function backoffMs(
   { initialMs = 1000, maxMs = 60_000, factor = 2 }: RetryBackoff = {},
   attempt: number,

@@ -1,4 +1,4 @@
-/** The input of schedules, their limits, and their stored form. */
+/** The input of schedules, their limits, and the form in which a store keeps them. */
 import { z } from 'zod'
 import { jsonObject, milliseconds, name, ownerName } from './async-tasks.js'
 import { lazily } from './lazily.js'
@@ -9,7 +9,7 @@ import { strictObject } from './strict-object.js'
 export interface ScheduleOptions {
   /** The maximum number of schedules of one owner. Default 100. */
   readonly maxPerOwner?: number
-  /** The minimum time between two firings of one schedule, in ms; at least 1000. Default 10000. */
+  /** The minimum time between two firings of one schedule, in ms; 1000 or more. Default 10000. */
   readonly minPeriodMs?: number
 }
 
@@ -20,15 +20,15 @@ export const scheduleOptionTypes: OptionTypes<ScheduleOptions> = {
   minPeriodMs: numberFrom(LEAST_PERIOD_MS),
 }
 
-/** The maximum wait and the maximum period, in ms: ten years. */
+/** How far ahead a firing may be, and the longest period, in ms: ten years. */
 export const MAX_AHEAD_MS = 10 * 366 * 86_400_000
 
 /** The maximum length of a message, and of a task's goal, in UTF-16 units. */
 export const scheduledText = lazily(() => z.string().min(1).max(4000))
 
-/** What happens to firings that fell due while no host was running: one firing for all of them, or none. */
+/** What happens to firings that were due while no host was running: `once` fires once for all of them, `skip` not at all. */
 export const MISSED = ['once', 'skip'] as const
-/** Whether a schedule fires while the task of an earlier firing has not ended: the firing is skipped, or launches another task. */
+/** What happens to a firing while the task of an earlier firing still runs or waits: `skip` leaves the firing out, `allow` launches another task. */
 export const OVERLAP = ['skip', 'allow'] as const
 
 const duration = lazily(() => z.number().min(0).max(MAX_AHEAD_MS))
@@ -43,21 +43,24 @@ function isTimeZone(timeZone: string): boolean {
 }
 
 const keptFields = lazily(() => ({
-  /** The wait before the only firing, in ms. */
+  /** The wait before the only firing, in ms. Excludes `at`, `every` and `cron`. */
   in: duration().optional(),
   /** The time between two firings, in ms. */
   every: duration().min(LEAST_PERIOD_MS).optional(),
-  /** A cron expression of five fields (minute, hour, day of the month, month, day of the week), or a name such as `@daily`. Needs the package `croner` 11. */
+  /**
+   * A cron expression of five fields (minute, hour, day of the month, month, day of the week), or a name such as `@daily`. Needs the package
+   * `croner`, version 11.
+   */
   cron: z
     .string()
     .max(200)
     .regex(/^\s*(?:\S+\s+){4}\S+\s*$|^@[a-z]+$/i, 'a cron expression of five fields')
     .optional(),
-  /** The message that is delivered to the owner. */
+  /** The message that is delivered to the owner at each firing. */
   message: scheduledText().optional(),
   /**
-   * The task that is launched instead: the name of a subagent that `findRunner` knows, its goal, further input (at most 4000 bytes of JSON), and its
-   * deadline in ms.
+   * The task that each firing launches, in place of a message: the name of a subagent that `findRunner` knows, its goal, further input (at most
+   * 4000 bytes of JSON), and its deadline in ms.
    */
   launch: strictObject({
     subagent: name(),
@@ -71,15 +74,15 @@ const keptFields = lazily(() => ({
 export const scheduleInputSchema = lazily(() =>
   strictObject({
     ...keptFields(),
-    /** The time of the only firing: a date, an ISO time with an offset, or, with `timeZone`, a local time such as `2027-03-28T09:00`. */
+    /** The time of the only firing: a date, an ISO time with an offset, or, together with `timeZone`, a local time such as `2027-03-28T09:00`. */
     at: z.union([z.string().max(64), z.date()]).optional(),
-    /** The time zone of `cron`, of a local `at`, and of times in texts, such as `Europe/Berlin`. Default: that of the system. */
+    /** The time zone of `cron`, of a local `at`, and of times in texts, such as `Europe/Berlin`. Default: the time zone of the system. */
     timeZone: zone().optional(),
     /** The owner that gets the message or owns the task. Default: `main`. */
     owner: ownerName().optional(),
-    /** What happens to firings that fell due while no host was running: one firing for all of them (`once`, the default), or none. */
+    /** What happens to firings that were due while no host was running: `once`, the default, fires once for all of them; `skip` does not fire. */
     missed: z.enum(MISSED).optional(),
-    /** Whether it fires while the task of an earlier firing has not ended: no (`skip`, the default), or yes, with another task (`allow`). */
+    /** What happens to a firing while the task of an earlier firing has not ended: `skip`, the default, leaves it out; `allow` launches another task. */
     overlap: z.enum(OVERLAP).optional(),
   }),
 )
@@ -92,7 +95,7 @@ export type ScheduleInput = z.input<ReturnType<typeof scheduleInputSchema>>
 
 const count = lazily(() => z.int().min(0))
 
-/** A schedule in lists and in a store. */
+/** A schedule, as lists show it and as a store keeps it. */
 export const scheduleInfoSchema = lazily(() =>
   z.object({
     id: name(),
@@ -103,13 +106,13 @@ export const scheduleInfoSchema = lazily(() =>
     timeZone: zone(),
     missed: z.enum(MISSED),
     overlap: z.enum(OVERLAP),
-    /** The number of firings. */
+    /** How often the schedule has fired. */
     fired: count(),
-    /** The number of firings that fell due while no host was running. */
+    /** The number of firings that were due while no host was running. */
     missedFirings: count(),
     /** The number of firings that were skipped because the task of an earlier firing had not ended. */
     skippedFirings: count(),
-    /** The last task that it launched. */
+    /** The id of the last task that the schedule launched. */
     lastTaskId: name().optional(),
   }),
 )

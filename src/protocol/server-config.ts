@@ -1,6 +1,6 @@
 /**
- * The configuration of the task server: its schema, and the resolution of its settings. Options override environment variables, which
- * override the file, which overrides the defaults.
+ * The configuration of the task server: its schema, and how each setting gets its value. Options override environment variables, which
+ * override the configuration file, which overrides the defaults.
  */
 import { z } from 'zod'
 import { InvalidSettingError } from '../errors.js'
@@ -9,14 +9,14 @@ import { MAX_LEVELS } from '../json/plain-data.js'
 
 const MIB = 1024 * 1024
 
-/** The metadata of a setting. A type, not an interface, because zod requires an index signature. */
+/** The metadata of a setting. zod requires an index signature here, so this is a type and not an interface. */
 type LeafMeta = {
   readonly description: string
-  /** The allowed values, in words. */
+  /** Describes the allowed values, for errors. */
   readonly expected: string
-  /** Its environment variable. */
+  /** The environment variable of the setting. */
   readonly env?: string
-  /** Whether its value is hidden in errors. */
+  /** Whether errors hide the value. */
   readonly isSecret?: boolean
 }
 
@@ -44,7 +44,7 @@ const path = (description: string, env: string) =>
     .optional()
     .meta(about(description, 'the path of a PEM file', { env }))
 
-/** The whole configuration. `description` and `env` of each setting are in its `meta()`. */
+/** The schema of the whole configuration. The `description` and the `env` of each setting are in its `meta()`. */
 export const serverConfigSchema = z.strictObject({
   /** The address to listen on. */
   host: z
@@ -52,24 +52,28 @@ export const serverConfigSchema = z.strictObject({
     .min(1)
     .default('127.0.0.1')
     .meta(
-      about('The address to listen on. Any but a loopback address requires tokens.', 'an address or a host name', {
-        env: 'HOST',
-      }),
+      about(
+        'The address to listen on. An address that other machines can reach requires tokens.',
+        'an address or a host name',
+        {
+          env: 'HOST',
+        },
+      ),
     ),
-  /** The port of REST and of the WebSocket at /ws. */
+  /** The port of the REST routes and of the WebSocket at /ws. */
   port: port(3300, 'The port of REST and of the WebSocket at /ws. 0 picks a free one.', 'PORT'),
   /** The log level. */
   logLevel: z
     .enum(['silent', 'error', 'warn', 'info', 'debug'])
     .default('info')
     .meta(about('The log level.', 'silent, error, warn, info or debug', { env: 'LOG_LEVEL' })),
-  /** Further host names that requests may use, besides loopback names and IP addresses. */
+  /** More host names that requests may use. Loopback names and IP addresses are always allowed. */
   allowedHosts: z
     .array(z.string().min(1).max(253))
     .default([])
     .meta(
       about(
-        'Further host names that requests may use, besides loopback names and IP addresses.',
+        'More host names that requests may use. Loopback names and IP addresses are always allowed.',
         'a list of host names',
         {
           env: 'ALLOWED_HOSTS',
@@ -98,14 +102,14 @@ export const serverConfigSchema = z.strictObject({
         ),
       ),
   }),
-  /** Cross-origin requests of web pages. */
+  /** Which web pages of other origins may use the server. */
   cors: z.strictObject({
     origins: z
       .array(z.string().regex(/^(null|[a-z][a-z0-9+.-]*:\/\/[^\s/,*]+)$/))
       .default([])
       .meta(
         about(
-          'Origins whose pages may use the server, besides its own.',
+          'Origins whose web pages may use the server, in addition to the pages of the server itself.',
           'a list of origins such as https://app.example or chrome-extension://abc',
           {
             env: 'CORS_ORIGINS',
@@ -115,10 +119,10 @@ export const serverConfigSchema = z.strictObject({
   }),
   /** With a certificate the server uses HTTPS and WSS. */
   tls: z.strictObject({
-    certPath: path('The certificate; with it the server uses HTTPS and WSS.', 'TLS_CERT_PATH'),
+    certPath: path('The certificate. With a certificate the server uses HTTPS and WSS.', 'TLS_CERT_PATH'),
     keyPath: path('The private key of the certificate.', 'TLS_KEY_PATH'),
   }),
-  /** The client port, and the limits of tasks. */
+  /** The port of the client WebSocket, and the limits of tasks. */
   tasks: z.strictObject({
     enabled: z
       .boolean()
@@ -130,19 +134,19 @@ export const serverConfigSchema = z.strictObject({
       0,
       1_000_000,
       100,
-      'The most queued and running tasks of one instance. 0 accepts none.',
+      'The maximum number of queued and running tasks of one instance. 0 accepts no task.',
       'TASKS_MAX_QUEUE_SIZE',
     ),
     abortGraceMs: integer(0, DAY_MS, 2000, 'How long the next command waits for an aborted one to stop, in ms.'),
     retentionMs: integer(0, 365 * DAY_MS, 3_600_000, 'How long an ended task is kept, in ms.'),
-    maxRetained: integer(0, 1_000_000, 1000, 'The most ended tasks that are kept.'),
+    maxRetained: integer(0, 1_000_000, 1000, 'The maximum number of ended tasks that are kept.'),
     maxResultBytes: integer(1, 1024 * MIB, 16 * MIB, 'The largest result of a command, in bytes of JSON.'),
-    maxTaskBytes: integer(1, 1024 * MIB, 64 * MIB, 'The most that a task may hold, in bytes of JSON.'),
+    maxTaskBytes: integer(1, 1024 * MIB, 64 * MIB, 'The maximum size of a task with its results, in bytes of JSON.'),
     maxBytes: integer(
       1,
       64 * 1024 * MIB,
       256 * MIB,
-      'The most that all tasks may hold, in bytes of JSON. Ended ones are forgotten early for it.',
+      'The maximum size of all tasks together, in bytes of JSON. At the limit, ended tasks are removed before retentionMs.',
     ),
     store: z
       .string()
@@ -150,7 +154,7 @@ export const serverConfigSchema = z.strictObject({
       .optional()
       .meta(
         about(
-          'The file that keeps tasks when the server ends, or the URL of a PostgreSQL (postgres://USER@HOST/DATABASE). Default: they end with it.',
+          'The file that keeps tasks when the server ends, or the URL of a PostgreSQL database (postgres://USER@HOST/DATABASE). Default: tasks are lost when the server ends.',
           'the path of a store, or postgres://…',
           {
             env: 'TASKS_STORE',
@@ -163,13 +167,18 @@ export const serverConfigSchema = z.strictObject({
       90_000,
       'With a store: how long queued tasks wait for their instance after a restart, in ms.',
     ),
-    drainMs: integer(0, DAY_MS, 10_000, 'How long running tasks may take when the server closes, in ms.'),
+    drainMs: integer(
+      0,
+      DAY_MS,
+      10_000,
+      'How long running tasks may continue when the server closes, in ms. Then they are cancelled.',
+    ),
   }),
-  /** The limits of one client. */
+  /** The limits of each client. */
   limits: z.strictObject({
     bodyBytes: integer(1, 1024 * MIB, MIB, 'The largest request body, in bytes.'),
     frameBytes: integer(1, 1024 * MIB, MIB, 'The largest WebSocket frame, in bytes.'),
-    nesting: integer(1, MAX_LEVELS, 64, 'How deep a message may be nested.'),
+    nesting: integer(1, MAX_LEVELS, 64, 'The maximum depth of nested JSON in a message, in levels.'),
     subscriptionsPerClient: integer(0, 1_000_000, 1000, 'The most subscriptions of one connection.'),
     connectionsPerClient: integer(1, 1_000_000, 1000, 'The most open WebSockets and event streams of one address.'),
     requestsPerMinute: integer(1, 1e9, 60_000, 'The most requests and upgrades of one address per minute.'),
@@ -178,40 +187,40 @@ export const serverConfigSchema = z.strictObject({
       1,
       1024 * MIB,
       4 * MIB,
-      'With more unread data, a subscriber loses progress messages, in bytes.',
+      'A subscriber with more unread data than this, in bytes, loses progress messages.',
     ),
     deadReaderBytes: integer(
       1,
       1024 * MIB,
       32 * MIB,
-      'With more unread data, a subscriber is closed (1013), in bytes.',
+      'The connection of a subscriber with more unread data than this, in bytes, is closed (1013).',
     ),
     toolCallMs: integer(
       1,
       DAY_MS,
       120_000,
-      'How long a call over POST /api/tools/:name may take, with its wait in the queue, in ms.',
+      'How long a call over POST /api/tools/:name may take, including its wait in the queue, in ms.',
     ),
     authenticateMs: integer(1, DAY_MS, 10_000, 'How long a new socket may take to authenticate, in ms.'),
   }),
 })
 
 /**
- * Every setting, after defaults.
+ * The value of every setting, after defaults.
  * @useDeclaredType
  */
 export type ServerConfig = z.output<typeof serverConfigSchema>
 
-/** The same object with all properties optional, at every level. */
+/** The same object type with all properties optional, at every level. */
 export type PartOf<T> = {
   readonly [K in keyof T]?:
     (T[K] extends readonly unknown[] ? T[K] : T[K] extends object ? PartOf<T[K]> : T[K]) | undefined
 }
 
-/** Settings as in options and in the file. An absent one is taken from the next source. */
+/** Settings as in options and in the file. A setting that is absent comes from the next source, which `ConfigSources` lists. */
 export type ServerConfigInput = PartOf<ServerConfig>
 
-/** The sources of the configuration, in order of precedence. */
+/** The sources of the configuration. The first one that has a setting determines its value. */
 export interface ConfigSources {
   /** Settings given in code. */
   readonly options?: ServerConfigInput
@@ -227,8 +236,8 @@ interface Leaf extends LeafMeta {
 }
 
 /**
- * Resolves every setting.
- * @throws InvalidSettingError for the first invalid one; it does not show secrets
+ * Determines the value of every setting.
+ * @throws InvalidSettingError for the first invalid setting; its message shows no secret
  */
 export function resolveServerConfig(sources: ConfigSources = {}): ServerConfig {
   const leaves = leavesOf(serverConfigSchema)
@@ -241,7 +250,7 @@ export function resolveServerConfig(sources: ConfigSources = {}): ServerConfig {
   return resolved
 }
 
-/** Whether an address is a loopback address, which only this machine can reach. */
+/** Whether an address is a loopback address, which only programs on this machine can reach. */
 export function isLoopback(host: string): boolean {
   const name = host.replace(/^\[|\]$/g, '').toLowerCase()
   return name === 'localhost' || name === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(name)
@@ -276,10 +285,10 @@ function valueOf(leaf: Leaf, { options, env = {}, file }: ConfigSources): unknow
   throw new InvalidSettingError(label, leaf.isSecret === true ? HIDDEN : value, leaf.expected)
 }
 
-/** Replaces a secret in an error. */
+/** Shown in errors in place of a value that may be a secret. */
 const HIDDEN = '(not shown)'
 
-/** Converts the text of a variable to the type of its setting. Text that cannot be converted is kept, and refused by the schema. */
+/** Converts the text of an environment variable to the type of its setting. Text that cannot be converted stays text, which the schema refuses. */
 function fromText(schema: z.ZodType, text: string): unknown {
   const type = innerType(schema)
   if (type instanceof z.ZodNumber) return /^-?\d+$/.test(text.trim()) ? Number(text) : text
@@ -310,7 +319,7 @@ function leavesOf(schema: z.ZodObject, above: readonly string[] = []): Leaf[] {
   })
 }
 
-/** Refuses unknown names: a misspelt one must not be ignored. */
+/** Refuses unknown names. Otherwise a misspelt setting would silently have no effect. */
 function checkNames(value: unknown, name: string, leaves: readonly Leaf[], above: readonly string[] = []): void {
   if (value === undefined) return
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

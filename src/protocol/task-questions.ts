@@ -1,4 +1,4 @@
-/** Questions of a run and their answers, in the format of MCP's form elicitation. */
+/** Questions that a run asks, and their answers, in the format of MCP's form elicitation. */
 import { z } from 'zod'
 import { jsonBytes } from '../json/json-size.js'
 import { lazily } from './lazily.js'
@@ -6,12 +6,12 @@ import { toPlainData } from '../json/plain-data.js'
 import { strictObject } from './strict-object.js'
 
 /**
- * JavaScript's regular expressions backtrack: one of ten characters can take hours for an answer of fifty, and blocks the process. MCP's forms
- * have no patterns either (ADR 27).
+ * Refused because regular expressions of JavaScript backtrack: one of ten characters can take hours for an answer of fifty characters, and
+ * blocks the process meanwhile. Forms of MCP have no patterns either (ADR 27 in docs/adr).
  */
 const PATTERN_KEYWORDS = ['pattern', 'patternProperties', 'propertyNames']
 
-/** A few references to each other can describe millions of schemas, or infinitely many. MCP's forms have none. */
+/** Refused because a few references to each other can describe millions of schemas, or infinitely many. Forms of MCP have none. */
 const REFERENCE_KEYWORDS = ['$ref', '$dynamicRef', '$recursiveRef']
 
 const REFUSED_KEYWORDS = [...PATTERN_KEYWORDS, ...REFERENCE_KEYWORDS]
@@ -21,22 +21,22 @@ const NAMED_SCHEMAS = ['properties', '$defs', 'definitions', 'dependentSchemas']
 /** The maximum length of a question, in characters. */
 const MAX_MESSAGE_CHARS = 20_000
 
-/** The maximum size of an answer's schema, in bytes of JSON. A few shared parts can describe millions of schemas. */
+/** The maximum size of the schema of an answer, in bytes of JSON. */
 const MAX_SCHEMA_BYTES = 100_000
 
-/** The default schema of an answer: one text, named `answer`. */
+/** The schema of an answer when the question has none: an object with one text, `answer`. */
 const TEXT_ANSWER: Readonly<Record<string, unknown>> = Object.freeze({
   type: 'object',
   properties: Object.freeze({ answer: Object.freeze({ type: 'string', title: 'Answer' }) }),
   required: Object.freeze(['answer']),
 })
 
-/** Copied before it is checked, because getters may return another value each time. */
+/** The schema is copied before it is checked, because a getter could return another value when it is read again. */
 const objectSchema = lazily(() =>
   z
     .record(z.string(), z.unknown())
     .transform((schema) => toPlainData(schema) as Readonly<Record<string, unknown>>)
-    // Checked first, because later checks read a shared part once for each of its places.
+    // The size is checked first. Each later check reads a part that is used in several places once for each of them.
     .refine((schema) => jsonBytes(schema, MAX_SCHEMA_BYTES) <= MAX_SCHEMA_BYTES, {
       message: `a JSON Schema of at most ${MAX_SCHEMA_BYTES} bytes`,
       abort: true,
@@ -45,11 +45,11 @@ const objectSchema = lazily(() =>
     .refine(isReadable, 'a JSON Schema that can be read'),
 )
 
-/** The maximum number of choices, and the maximum length of one, in characters. */
+/** The maximum number of choices. MAX_CHOICE_CHARS is the maximum length of one, in characters. */
 const MAX_CHOICES = 100
 const MAX_CHOICE_CHARS = 500
 
-/** Choices as the schema of an answer. */
+/** Converts a list of choices to the schema of an answer. */
 const choicesSchema = lazily(() =>
   z
     .array(z.string().min(1).max(MAX_CHOICE_CHARS))
@@ -90,9 +90,11 @@ export const taskQuestionSchema = lazily(() =>
 )
 
 /**
- * The parameter of `ask`: text, or `{ message, schema? }` with the JSON Schema of an object whose properties are strings, numbers, booleans
- * or enums (MCP, "Elicitation": `requestedSchema`), without regular expressions and references, or `{ message, choices }` with 1 to 100 texts of at
- * most 500 characters. Without a schema the answer is `{ answer: string }`.
+ * The parameter of `ask`. Without a schema the answer is `{ answer: string }`. It is one of
+ * - a text;
+ * - `{ message, schema? }` with the JSON Schema of an object whose properties are strings, numbers, booleans or enums (MCP, "Elicitation":
+ * `requestedSchema`). Regular expressions and references are refused;
+ * - `{ message, choices }` with 1 to 100 texts of at most 500 characters.
  * @useDeclaredType
  */
 export type TaskQuestionInput = z.input<ReturnType<typeof taskQuestionSchema>>
@@ -108,16 +110,16 @@ export const taskAnswerSchema = lazily(() =>
   }),
 )
 
-/** Validates the content of an answer. The schema of a question is always readable. */
+/** Returns a validator for the content of an answer. It does not throw, because a question with an unreadable schema is refused earlier. */
 export const answerSchemaOf = (schema: Readonly<Record<string, unknown>>): z.ZodType => z.fromJSONSchema(schema)
 
-/** Whether a schema contains such a keyword at any depth. It is plain data of limited size, so the recursion ends. */
+/** Whether a schema contains a refused keyword at any depth. The schema is plain data of limited size, so the recursion ends. */
 function hasRefused(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false
   return Object.entries(schema).some(([keyword, value]) => {
     if (REFUSED_KEYWORDS.includes(keyword)) return true
     if (VALUE_KEYWORDS.includes(keyword)) return false
-    // The keys of these objects are names, not keywords.
+    // The keys of this object are names that the caller chose, not keywords.
     if (NAMED_SCHEMAS.includes(keyword)) return Object.values(Object(value) as object).some(hasRefused)
     return hasRefused(value)
   })

@@ -1,4 +1,4 @@
-/** The submission of a command task. It has its own file, because the core imports only this schema of command tasks. */
+/** The submission of a command task. It is the only schema of command tasks that the core imports, so it has a file of its own. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { strictObject } from './strict-object.js'
@@ -16,25 +16,28 @@ export const commandInputSchema = lazily(() =>
   }),
 )
 
-/** A submission; over HTTP without `type`. */
+/** A submission. Over HTTP it has no `type`. */
 export const taskSubmitSchema = lazily(() =>
   strictObject({
     /** The type of the message. */
     type: z.literal('task_submit').default('task_submit'),
     /** The name of the task. */
     task_name: z.string().min(1).max(1000),
-    /** Its purpose, in words. */
+    /** The purpose of the task, in words. */
     task_intention: z.string().max(10_000).default(''),
-    /** The instance that runs it. Default: the first connected one that has all tools of the task, as far as tools are known. */
+    /**
+     * The id of the instance that runs the task. Default: the first connected instance that has all tools of the task. An instance whose tools are
+     * unknown counts as having them.
+     */
     instanceId: z.string().min(1).max(256).optional(),
-    /** Its commands, in order. */
+    /** The commands, in order. */
     commands: z.array(commandInputSchema()).max(MAX_COMMANDS),
-    /** Data of the submitter, returned with the task. */
+    /** Data of the submitter. The server returns it with the task. */
     metadata: z.record(z.string(), z.unknown()).optional(),
   }),
 )
 
-/** A submission as a server receives it. Unknown fields are dropped, because a client may be newer. */
+/** A submission as a server receives it. Unknown fields are dropped, because the client may be newer than the server. */
 export const receivedTaskSchema = lazily(() =>
   taskSubmitSchema()
     .extend({ commands: z.array(commandInputSchema().strip()).max(MAX_COMMANDS) })

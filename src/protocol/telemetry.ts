@@ -1,42 +1,45 @@
 /**
- * The interface for traces and metrics. `agent-tasks/telemetry` implements it with OpenTelemetry, which no other module imports. Without an
- * implementation, nothing is measured or sent.
+ * The interface for traces and metrics. `agent-tasks/telemetry` implements it with OpenTelemetry; only that module imports OpenTelemetry.
+ * Without an implementation, nothing is measured or sent.
  */
 import type { Observable } from 'rxjs'
 import type { TaskTransition } from '../../machines/records.js'
 import { objectWith } from './option-checks.js'
 
-/** Why a queued task waits, besides for a slot: the first reason that applies. */
+/** The reasons, other than a missing slot, for which a queued task waits. If several apply, the first one in this list is reported. */
 export const WAIT_REASONS = ['pause', 'dependency', 'key', 'subagent', 'rate'] as const
 
-/** Why a monitor has ended. `source`: its source has ended or is missing; `events` and `rate`: its limits. */
+/**
+ * Why a monitor has ended. `source`: what it reads has ended or is missing. `events` and `rate`: it has reached these limits. `time` and `idle`: its
+ * time is over.
+ */
 export type MonitorEnd = 'source' | 'events' | 'rate' | 'time' | 'idle' | 'cancelled'
 
-/** A span of another process or time, in the format of W3C Trace Context. */
+/** The position in a trace of another process, in the format of W3C Trace Context. */
 export interface TraceContext {
-  /** The ids of the trace and the span. */
+  /** The ids of the trace and of the span. */
   readonly traceparent: string
-  /** Data of vendors. */
+  /** Further data of tracing systems. */
   readonly tracestate?: string | undefined
 }
 
 /** An operation that begins. */
 export interface OperationStart {
-  /** The run of a subagent, or the call of a tool. */
+  /** `invoke_agent` is the run of a subagent, `execute_tool` the call of a tool. */
   readonly type: 'invoke_agent' | 'execute_tool'
   /** The name of the subagent or of the tool. */
   readonly name: string
   /** The parent span. Default: the span of the calling code. */
   readonly parent?: TraceContext | undefined
-  /** Whether another process requested it over MCP. */
+  /** Whether another process has requested the operation over MCP. */
   readonly isServed?: boolean
-  /** The id of the call. */
+  /** The id of the tool call. */
   readonly callId?: string | undefined
-  /** The id of its task. */
+  /** The id of the task that the operation belongs to. */
   readonly taskId?: string | undefined
   /** The number of the task's run, from 1. */
   readonly attempt?: number
-  /** The goal or the arguments. Recorded only on request. */
+  /** The goal of the run, or the arguments of the call. Recorded only when the telemetry is configured to record content. */
   readonly input?: unknown
 }
 
@@ -44,17 +47,17 @@ export interface OperationStart {
 export interface OperationEnd {
   /** The kind of failure; undefined after a success. */
   readonly errorType?: string | undefined
-  /** The text of the failure. Recorded only on request. */
+  /** The text of the failure. Recorded only when the telemetry is configured to record content. */
   readonly error?: string | undefined
-  /** The returned value. Recorded only on request. */
+  /** The returned value. Recorded only when the telemetry is configured to record content. */
   readonly output?: unknown
 }
 
 /** A running operation. */
 export interface Operation {
-  /** Its span, as the parent of operations in other processes; undefined if it is not recorded. */
+  /** The span of the operation, to be the parent of operations in other processes. Undefined when the span is not recorded. */
   readonly trace: TraceContext | undefined
-  /** Runs the work. Operations that start inside become its children. */
+  /** Runs the work. Operations that start during the work become children of this one. */
   run<T>(work: () => T): T
   /** Ends the operation. Further calls have no effect. */
   end(end?: OperationEnd): void
@@ -66,11 +69,11 @@ export interface WatchedTasks {
   readonly kind: 'task' | 'command_task'
   /** The current numbers. */
   readonly counts: () => Readonly<Record<'running' | 'queued', number> & Partial<Record<'owed' | 'pauses', number>>>
-  /** Why queued tasks wait, besides for a slot: `pause`, `dependency`, `key`, `subagent` or `rate`. */
+  /** For each waiting task, the reason other than a missing slot: `pause`, `dependency`, `key`, `subagent` or `rate`. */
   readonly waiting?: () => readonly string[]
-  /** Totals by name: `firings`, `missed_firings`, `skipped_firings`, `monitor_events`, and `monitor_ends` followed by a space and a reason. */
+  /** Counters since the start, by name: `firings`, `missed_firings`, `skipped_firings`, `monitor_events`, and `monitor_ends REASON` for each reason. */
   readonly totals?: () => ReadonlyMap<string, number>
-  /** The transitions of the tasks, from which deliveries are counted. */
+  /** The changes of tasks. Deliveries are counted from them. */
   readonly transitions$?: Observable<TaskTransition>
 }
 
@@ -78,17 +81,17 @@ export interface WatchedTasks {
 export interface Telemetry {
   /** The span of the calling code; undefined outside a trace. */
   current(): TraceContext | undefined
-  /** Runs work as a child of a span of another process. Without a span it only runs the work. */
+  /** Runs work as a child of a span of another process. Without a parent it only runs the work. */
   within<T>(parent: TraceContext | undefined, work: () => T): T
   /** Begins an operation. */
   start(operation: OperationStart): Operation
-  /** Counts tasks until the returned function is called. */
+  /** Reports the numbers of these tasks as metrics until the returned function is called. */
   watch(tasks: WatchedTasks): () => void
 }
 
 export const aTelemetry = objectWith('a Telemetry', 'current', 'within', 'start', 'watch')
 
-/** The trace context in a message; undefined if there is none. */
+/** Returns the trace context in a message; undefined if there is none. */
 export function traceOf(carrier: Readonly<Record<string, unknown>> | undefined): TraceContext | undefined {
   const { traceparent, tracestate } = carrier ?? {}
   if (typeof traceparent !== 'string' || traceparent.length > MAX_TRACEPARENT) return undefined
@@ -96,14 +99,14 @@ export function traceOf(carrier: Readonly<Record<string, unknown>> | undefined):
   return { traceparent, ...(hasState && { tracestate }) }
 }
 
-/** The maximum length of values that are passed on, in characters: those of version 00, with room for later versions. */
+/** The maximum lengths of values that are passed on, in characters. Values of version 00 of the format are shorter; this leaves room for later ones. */
 const MAX_TRACEPARENT = 256
 const MAX_TRACESTATE = 8192
 
-/** The kind of failure of a tool that returned an error. */
+/** The `errorType` of a tool that returned an error. */
 export const TOOL_ERROR = 'tool_error'
 
-/** The kind of failure of an exception. */
+/** Returns the `errorType` of an exception: its code, or the name of its class. */
 export function errorTypeOf(reason: unknown): string {
   try {
     const { code, name } = Object(reason) as { readonly code?: unknown; readonly name?: unknown }
@@ -114,5 +117,5 @@ export function errorTypeOf(reason: unknown): string {
   }
 }
 
-/** The format of codes and class names. Other texts may contain user data, and each would be a metric of its own. */
+/** The format of codes and class names. Other texts are not used, because they may contain user data, and each text would create a new metric. */
 const ERROR_TYPE = /^[\w.:-]{1,64}$/

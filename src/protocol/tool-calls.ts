@@ -1,9 +1,9 @@
-/** Tool calls in MCP's format: JSON-RPC `tools/call`, its response, and the result of a tool. */
+/** Tool calls in the format of MCP: the JSON-RPC request `tools/call`, its response, and the result of a tool. */
 import { z } from 'zod'
 import { expectedName } from '../text/nearest-name.js'
 import { preview } from '../text/preview.js'
 
-/** One content block of a result. MCP adds types over time, so only the fields that are read here are checked. */
+/** One content block of a result. MCP adds types over time, so only the fields that this package reads are checked. */
 const toolContentSchema = z.looseObject({ type: z.string(), text: z.string().optional() })
 
 export type ToolContent = z.infer<typeof toolContentSchema>
@@ -35,7 +35,7 @@ const requestId = z.union([z.string(), z.number()])
 export const mcpRequestSchema = z.object({
   /** The JSON-RPC version. */
   jsonrpc: z.literal('2.0'),
-  /** The id of the request; the response repeats it. */
+  /** The id of the request. The response repeats it. */
   id: requestId,
   /** The method. */
   method: z.literal('tools/call'),
@@ -52,9 +52,9 @@ export const mcpRequestSchema = z.object({
  */
 export type MCPRequest = z.infer<typeof mcpRequestSchema>
 
-/** A JSON-RPC error. `data.code` is the code of a tool whose codes are not numbers. */
+/** A JSON-RPC error. The code of a tool may be a text; then it is in `data.code`. */
 export interface MCPError {
-  /** A JSON-RPC code, or the tool's own. */
+  /** A code of JSON-RPC, or one of the tool. */
   readonly code: number
   /** What went wrong. */
   readonly message: string
@@ -62,7 +62,7 @@ export interface MCPError {
   readonly data?: unknown
 }
 
-/** The common fields of a response. */
+/** The fields that every response has. */
 export interface MCPAnswer {
   /** The JSON-RPC version. */
   readonly jsonrpc: '2.0'
@@ -78,13 +78,13 @@ export type MCPResponse =
   | (MCPAnswer & { readonly result: z.infer<typeof toolCallResultSchema>; readonly error?: undefined })
   | (MCPAnswer & { readonly error: MCPError; readonly result?: undefined })
 
-/** The code of a command whose tool does not exist. In JSON-RPC it is `JSON_RPC.unknownTool`, which invalid parameters share. */
+/** The code of a command whose tool does not exist. JSON-RPC has the number `JSON_RPC.unknownTool` for it, and for invalid parameters as well. */
 export const UNKNOWN_TOOL = 'UNKNOWN_TOOL'
 
 /** The maximum number of tools that an error names. */
 const MAX_NAMED = 50
 
-/** The error message for an unknown tool, with the nearest known one or all of them. */
+/** Returns the error message for an unknown tool. It names the nearest known tool, or the known tools when none is near. */
 export function unknownTool(name: string, known: Iterable<string>): string {
   return `Unknown tool: ${preview(name)}, expected ${expectedName(name, [...known].slice(0, MAX_NAMED))}.`
 }

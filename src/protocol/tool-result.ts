@@ -1,4 +1,4 @@
-/** Converts what a function returned or threw to MCP's format. */
+/** Converts what a function returned or threw to the format of MCP. */
 import { defined } from '../defined.js'
 import { describeFailure } from './outcomes.js'
 import { parseJson } from '../json/parse-json.js'
@@ -9,14 +9,17 @@ import { toolCallResultSchema, type ToolContent } from './tool-calls.js'
 export interface ToolCallResult {
   /** Content blocks. */
   readonly content: readonly ToolContent[]
-  /** The result as JSON data. */
+  /** The result as JSON data, in addition to the content. */
   readonly structuredContent?: Readonly<Record<string, unknown>> | undefined
   /** Whether the tool failed. */
   readonly isError?: boolean | undefined
   readonly [field: string]: unknown
 }
 
-/** Converts any value: a result in MCP's format is kept, text becomes a text block, an object also structured content. */
+/**
+ * Converts any value to a result. A result in the format of MCP is unchanged. Text becomes a text block. An object becomes a text block and
+ * structured content.
+ */
 export function toToolCallResult(value: unknown): ToolCallResult {
   const plain = toPlainData(value)
   if (isMCPResult(plain)) return plain
@@ -30,7 +33,8 @@ export function toToolCallResult(value: unknown): ToolCallResult {
 }
 
 /**
- * The value of a result without MCP's envelope: the JSON of its text, or the text. Another single block is returned unchanged, and several blocks as a list.
+ * Returns the value inside a result of MCP: the JSON value of its text, or the text if it is not JSON. A single block of another type is
+ * returned unchanged, several blocks as a list.
  */
 export function unwrapResult(result: unknown): unknown {
   if (!isMCPResult(result)) return result
@@ -42,23 +46,23 @@ export function unwrapResult(result: unknown): unknown {
   return 'value' in json ? json.value : block.text
 }
 
-/** A failed result. MCP has no field for the code, so it is in `_meta`. */
+/** Creates a failed result. MCP has no field for the code, so the code is in `_meta`. */
 export function failedResult(code: string, message: string): ToolCallResult {
   return { content: [text(message)], isError: true, _meta: { code } }
 }
 
-/** Converts what a function threw. */
+/** Converts what a function threw to a failed result. */
 export function failureResult(error: unknown): ToolCallResult {
   const code: unknown = isRecord(error) || error instanceof Error ? (error as { code?: unknown }).code : undefined
   return failedResult(typeof code === 'string' && code !== '' ? code : 'EXECUTION_ERROR', describeFailure(error))
 }
 
 function isMCPResult(value: unknown): value is ToolCallResult {
-  // Few values are, and a schema that does not match is slow.
+  // The two quick checks come first, because few values are results of MCP and a schema that does not match is slow.
   return isRecord(value) && 'content' in value && toolCallResultSchema.safeParse(value).success
 }
 
-/** The result of a neutral tool, recognised by its shape. */
+/** The result of a tool of `agent-tasks/tools`, which does not depend on MCP. It is recognised by its fields. */
 interface NeutralResult {
   readonly llmContent: string
   readonly returnDisplay: string

@@ -64,7 +64,7 @@ it('asks by default, and names what does not go with acp', () => {
     const [field = ''] = Object.keys(more)
     expect(problem(more)).toMatchObject({
       path: ['subagents', 0, field],
-      message: 'nothing, because acp is set',
+      message: 'no value, because acp is set',
     })
   }
   expect(problem({ acp: { permissions: 'maybe' } })?.path.slice(0, 4)).toEqual(['subagents', 0, 'acp', 'permissions'])

@@ -59,7 +59,7 @@ describe('the configuration file', () => {
       { subagents: [{ ...subagent, retry: { attempts: 2, on: ['always'] } }] },
       'subagents[0].retry.on[0]: got "always", expected one of "interrupted"',
     ],
-    [{ subagents: [subagent, subagent] }, 'subagents[1].name: got "a", expected a name that no other has.'],
+    [{ subagents: [subagent, subagent] }, 'subagents[1].name: got "a", expected a name that no other entry has.'],
     [{ subagents: [{ ...subagent, name: 'a b' }] }, 'subagents[0].name: got "a b", expected letters, digits'],
     [
       { subagents: [{ ...subagent, timeoutSeconds: 0 }] },

@@ -50,6 +50,6 @@ it('U2: a session of a configuration is checked, and not for workers', () => {
   expect(problem({ session: { ...session, from: 'session_id' } })?.path).toEqual(['subagents', 0, 'session', 'from'])
   expect(problem({ session, runsOn: 'workers' })).toMatchObject({
     path: ['subagents', 0, 'runsOn'],
-    message: 'server, because it has a session',
+    message: 'server, because session is set',
   })
 })
