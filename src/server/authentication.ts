@@ -1,4 +1,4 @@
-/** Authentication of a socket whose upgrade request carried no token: its first message must be `authenticate`. */
+/** Authenticates a socket whose upgrade request had no token: its first message must be `authenticate`. */
 import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
 import { defined } from '../defined.js'
@@ -12,13 +12,13 @@ export interface AuthenticationOptions {
   /** How long the client may take to authenticate, in ms. */
   readonly timeoutMs: number
   readonly isToken: (token: string) => boolean
-  /** Called with the reason when it is refused. */
+  /** Called with the reason when the client is refused. */
   readonly onRefused: (reason: string) => void
-  /** Called after a valid token, before the next message is read. */
+  /** Called after a valid token, before the next message of the client is read. */
   readonly onAuthenticated: () => void
 }
 
-/** Reads the first message; closes the socket (1008) unless it is `authenticate` with a valid token, in time. */
+/** Reads the first message. Closes the socket (1008) if the message is no `authenticate` with a valid token, or does not come in time. */
 export function awaitAuthentication(socket: WebSocket, options: AuthenticationOptions): void {
   const { clock, timeoutMs, isToken, onAuthenticated } = options
   const refuse = (answer: { readonly error: string; readonly [field: string]: unknown }): void => {
@@ -56,5 +56,5 @@ export function awaitAuthentication(socket: WebSocket, options: AuthenticationOp
   socket.once('close', finish)
 }
 
-/** `authenticate` is a flat object. */
+/** A small limit is enough, because `authenticate` is a flat object. */
 const MAX_NESTING = 4

@@ -17,15 +17,15 @@ export interface ClientSessionOptions {
   readonly hub: Hub
   readonly maxSubscriptions: number
   readonly nesting: number
-  /** Counts one frame towards the client's rate limit. Returns 0, or how long the client must wait, in ms. */
+  /** Counts one frame towards the client's rate limit. Returns 0 if the frame is allowed, and otherwise how long the client must wait, in ms. */
   readonly takeFrame: () => number
-  /** Whether a token is valid; true when none is required. */
+  /** Whether a token is valid; always true when the server requires none. */
   readonly acceptsToken: (token: string) => boolean
   readonly onError: (error: unknown) => void
 }
 
 export interface ClientSession {
-  /** Handles one frame; the next one must wait for the promise, if there is one. Never throws or rejects. */
+  /** Handles one frame. If it returns a promise, the next frame must wait for that promise. Never throws or rejects. */
   receive(text: string): Eventually<void>
   /** Ends the client's subscriptions. */
   end(): void
@@ -35,7 +35,7 @@ const types = clientMessageSchema.options.map(({ shape }) => shape.type.value)
 
 export function openClientSession(options: ClientSessionOptions): ClientSession {
   const { connection, service, hub, maxSubscriptions } = options
-  /** Events that wait for the answer to a submission, which precedes them. */
+  /** Events that are held back until a submission is answered, because a client must get the id of a task before its events. */
   let held: TaskEvent[] | undefined
   const subscriptions = hub.join(
     (event) => {
@@ -77,7 +77,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
         held = []
         const { requestId: _, ...task } = message
         return whenThere(service.submit(task), (submission) => {
-          // Before it is accepted: its events may come in the same turn.
+          // Subscribes before the task is accepted, because its first events may be emitted in the same tick.
           if ('taskId' in submission) subscriptions.addTask(submission.taskId, 0)
           return whenThere(whenAccepted(submission), (submitted) => {
             if ('error' in submitted) {
@@ -102,7 +102,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
           }),
         )
       case 'task_cancel':
-        // `task_complete` is sent before this answer.
+        // The client receives `task_complete` before this answer.
         return whenThere(service.cancel(message.taskId), (cancelled) =>
           reply({ type: 'task_cancel_response', taskId: message.taskId, ...cancelled }),
         )
@@ -187,7 +187,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
       fail('INVALID_MESSAGE', 'Invalid message', problem, requestId)
       return
     }
-    // Clients wait for the response by its type.
+    // Clients wait for a message of this type, so a refusal has it as well.
     const response = { type: 'task_submit_response', success: false, status: 'rejected', error: problem }
     connection.send({ ...response, ...withId(requestId), code: 'INVALID_TASK' })
   }
@@ -207,7 +207,7 @@ const fieldOf = (value: unknown, name: string): unknown =>
 
 const typeOf = (value: unknown): unknown => fieldOf(value, 'type')
 
-/** The id of a request that may be invalid, so that the client can match the error to it. */
+/** Returns the id of a request that may be invalid, so that the client can match the error to the request. */
 function requestIdOf(value: unknown): RequestId {
   const id = fieldOf(value, 'requestId')
   return (typeof id === 'string' && id.length <= 256) || typeof id === 'number' ? id : undefined

@@ -1,4 +1,4 @@
-/** Reads the files of the configuration: the one that `CONFIG_FILE` or an option names, and PEM files. */
+/** Reads the configuration file, which `CONFIG_FILE` or the option `configFile` names, and the PEM files of TLS. */
 import { readFileSync } from 'node:fs'
 import { InvalidSettingError } from '../errors.js'
 import type { ServerConfig } from '../protocol/server-config.js'
@@ -14,7 +14,7 @@ export function readConfigFile(path: string | undefined): unknown {
   }
 }
 
-/** The certificate and its private key; undefined without TLS. */
+/** Returns the certificate and its private key; undefined without TLS. */
 export function readTls({ tls: { certPath, keyPath } }: ServerConfig): { cert: string; key: string } | undefined {
   if (certPath === undefined || keyPath === undefined) return undefined
   const expected = 'the path of a readable PEM file'

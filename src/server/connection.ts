@@ -1,4 +1,4 @@
-/** The outgoing side of one client's socket: batches writes, and drops messages for a client that does not read. */
+/** The outgoing side of one client's socket. It combines writes, and drops progress messages for a client that does not read. */
 import { setImmediate } from 'node:timers'
 import type { RawData, WebSocket } from 'ws'
 import { toJson } from '../http/json.js'
@@ -10,13 +10,13 @@ import type { Metrics } from './metrics.js'
 export interface Connection {
   /** Sends an answer. */
   send(message: object): void
-  /** Sends an answer that is JSON already. */
+  /** Sends an answer that is already JSON text. */
   sendText(json: string): void
-  /** Sends an event. A slow reader loses progress events; one that does not read at all is closed. */
+  /** Sends an event. A slow reader loses progress events. The connection of a client that does not read at all is closed. */
   deliver(event: TaskEvent): void
-  /** Closes it: the client has to connect again. */
+  /** Closes the connection with the code that asks the client to connect again. */
   giveUp(why: string): void
-  /** Whether so much is unread that nothing more should be read from the client. */
+  /** Whether the client has so much unread data that nothing more should be read from it. */
   readonly isBehind: boolean
   /** How many frames have left this process. */
   readonly sentFrames: number
@@ -30,7 +30,7 @@ export interface ConnectionOptions {
   readonly onSent: () => void
 }
 
-/** What a waiting frame costs besides its own bytes, in bytes: a flood of small answers is as heavy as large ones. */
+/** The memory that a waiting frame needs in addition to its content, in bytes. With it, many small answers count as much as a few large ones. */
 const FRAME_COST = 512
 /** The smallest frame, in bytes. */
 const LEAST_FRAME = 2
@@ -50,7 +50,7 @@ export function createConnection(
   }
   const unread = (): number => {
     const bytes = socket.bufferedAmount
-    // Frames that have left are reported a little later; no more can wait than fit into the bytes.
+    // `ws` reports a sent frame with a delay, so `frames - sentFrames` may be too high. The bytes limit how many frames can really be waiting.
     return bytes + FRAME_COST * Math.min(frames - sentFrames, Math.ceil(bytes / LEAST_FRAME))
   }
   const giveUp = (why: string): void => socket.close(CLIENT_CLOSE.tryAgainLater, why)
@@ -65,7 +65,7 @@ export function createConnection(
     socket.send(data, { binary: false }, onFrameSent)
   }
   const sendText = (json: string): void => {
-    // First: what only waits for the end of the turn does not count as unread.
+    // Corked before the write, because data that only waits for the end of the tick does not count as unread.
     batch.cork(stream)
     write(json)
   }
@@ -87,7 +87,7 @@ export function createConnection(
   }
 }
 
-/** The text of a frame. */
+/** Returns the text of a frame. */
 export function textOf(data: RawData): string {
   if (Array.isArray(data)) return Buffer.concat(data).toString()
   return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString()
@@ -100,13 +100,13 @@ export interface Corkable {
   readonly writableLength: number
 }
 
-/** Gathers the writes of one turn of the event loop, because each system call costs more than the frame it sends. */
+/** Combines the writes of one tick of the event loop, because a system call costs more than the frame that it sends. */
 export interface WriteBatch {
-  /** Call before a write, and before looking at what is buffered. Writes are held until the end of the turn, or until they are many. */
+  /** Call this before a write, and before reading how much is buffered. Writes are held until the end of the tick, or until MAX_HELD_BYTES. */
   cork(stream: Corkable): void
 }
 
-/** Beyond this, writes are not held any longer, in bytes. */
+/** When more than this is held, it is written at once, in bytes. */
 const MAX_HELD_BYTES = 64 * 1024
 
 export function createWriteBatch(): WriteBatch {

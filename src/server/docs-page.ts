@@ -1,6 +1,6 @@
 /**
- * `GET /docs`: a page that lists the routes of `/openapi.json`, sends requests to them, and follows a task. It is self-contained: its
- * content security policy allows no other resource.
+ * `GET /docs`: a page that lists the routes of `/openapi.json`, sends requests to them, and follows a task. The page loads no other file: its
+ * content security policy forbids it.
  */
 import { createHash } from 'node:crypto'
 import { docsScript } from './docs-script.js'
@@ -35,7 +35,7 @@ td { padding: .1rem .8rem .1rem 0; vertical-align: top }
 
 const sourceOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** Allows the page's own style and script by their hashes, and requests to its own server. */
+/** Allows the style and the script of the page by their hashes, and requests to the same server. */
 export const docsPolicy = [
   "default-src 'none'",
   `script-src ${sourceOf(docsScript)}`,

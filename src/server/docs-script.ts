@@ -1,8 +1,8 @@
 /**
- * The script of the documentation page (docs-page.ts): a form for each route of `/openapi.json`, with the response below it.
+ * The script of the documentation page (docs-page.ts). It shows a form for each route of `/openapi.json`, and below it the response.
  *
- * It is a string because the page's content security policy allows it by its hash. It inserts data from the server as text, never as
- * markup.
+ * The script is a string, because the content security policy of the page allows it by its hash. Data from the server is inserted as text and
+ * never as markup.
  */
 export const docsScript = `
 const token = document.getElementById('token')

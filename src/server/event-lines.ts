@@ -1,18 +1,18 @@
 /**
- * Writes the events of a server as lines of its log: `<event> name=value …`. Values from clients are quoted and cut, and lines have no control
- * characters. The number of lines is limited, because clients cause them.
+ * Writes the events of a server as lines of its log: `<event> name=value …`. Values from clients are quoted and cut, and control characters are
+ * escaped. The number of lines is limited, because clients can cause any number of events.
  */
 import { elapsedMs, type Clock } from '../clock.js'
 import type { Log } from '../http/log.js'
 import { cutText } from '../text/cut-text.js'
 
-/** The fields of a line, in order. Absent ones are left out. */
+/** The fields of a line, in order. Undefined fields are left out. */
 export type Fields = Readonly<Record<string, string | number | undefined>>
 
 /** Writes one line. */
 export type WriteEvent = (level: 'info' | 'debug', event: string, fields?: Fields) => void
 
-/** The most lines of each level in a minute. */
+/** The maximum number of lines of each level in a minute. */
 export const MAX_LINES = 600
 const MINUTE_MS = 60_000
 /** The longest value, in characters. */
@@ -33,7 +33,7 @@ export function createEventLines(log: Log, clock: Clock): WriteEvent {
   }
 }
 
-/** Plain values need no quotes: addresses, ids and codes. */
+/** Formats one field. Addresses, ids and codes need no quotes. */
 function fieldText([name, value]: [string, string | number | undefined]): string[] {
   if (value === undefined) return []
   const text = String(value)

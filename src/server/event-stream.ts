@@ -1,6 +1,6 @@
 /**
- * The events of one task as Server-Sent Events (HTML Standard, section 9.2). The stream ends with `task_complete`; an interrupted one
- * resumes after `Last-Event-ID`.
+ * The events of one task as Server-Sent Events (HTML Standard, section 9.2). The stream ends with `task_complete`. A client whose stream was
+ * interrupted continues with `Last-Event-ID`.
  */
 import { completeMessage } from '../command-tasks/task-record.js'
 import { toJson } from '../http/json.js'
@@ -25,9 +25,9 @@ export interface EventStreamOptions {
 export interface EventStream {
   readonly body: ReadableStream<Uint8Array>
   readonly isOpen: boolean
-  /** Sends a comment, so that proxies do not close a quiet stream. */
+  /** Sends a comment, because proxies close a quiet stream. */
   beat(): void
-  /** Ends the stream; events that are already written are still sent. */
+  /** Ends the stream. Events that were written before are still sent. */
   end(): void
 }
 
@@ -66,7 +66,7 @@ export function openEventStream(options: EventStreamOptions): EventStream {
     write(eventText(event.message.type, event.frame.toString(), followed.idOf(event.seq)))
     if (event.isComplete) end()
   }
-  // The client reconnects with `Last-Event-ID`.
+  // Called when events were missed. The connection is cut, and the client reconnects with `Last-Event-ID`.
   const subscriptions = hub.join(deliver, 1, () => {
     if (!isOpen) return
     finish()
@@ -77,12 +77,12 @@ export function openEventStream(options: EventStreamOptions): EventStream {
     {
       start: (started) => {
         controller = started
-        // Proxies may hold back headers until there is a first line.
+        // A first line is sent at once, because some proxies hold back the headers until there is one.
         write(': events\n\n')
         if (missed !== undefined) for (const event of missed) deliver(event)
         else {
           const snapshot = toJson({ type: 'subscribe_ack', taskId: task.id, task: withInlineResults(task) })
-          // The end of an ended task follows as a separate event, so a client that loses the connection here reconnects for it.
+          // The id of the snapshot lies before the end of the task. A client that loses the connection here therefore reconnects for `task_complete`.
           const isOver = task.completedAt !== undefined
           write(eventText('subscribe_ack', snapshot, followed.idOf(Math.max(0, last - (isOver ? 1 : 0)))))
         }
@@ -121,7 +121,7 @@ export function openEventStream(options: EventStreamOptions): EventStream {
 
 const encoder = new TextEncoder()
 
-/** `JSON.stringify` writes no line breaks, so one `data` line is enough. */
+/** Formats one event. `JSON.stringify` writes no line breaks, so one `data` line is enough. */
 function eventText(type: string, json: string, id: string): string {
   return `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`
 }

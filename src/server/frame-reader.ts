@@ -1,6 +1,6 @@
 /**
- * The incoming side of a socket: passes frames on one at a time, and stops reading while that must wait. So a peer that sends requests and
- * does not read the answers is not answered any more, and one that sends too fast is slowed down; no frame is lost.
+ * The incoming side of a socket. Frames are passed on one at a time, and the socket is not read while a frame has to wait. A peer that does not
+ * read its answers therefore gets no more of them, and a peer that sends too fast is slowed down. No frame is lost.
  */
 import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
@@ -9,25 +9,25 @@ import type { Eventually } from '../task-backend/eventually.js'
 
 export interface FrameReaderOptions {
   readonly clock: Clock
-  /** Whether the peer must first read what was sent to it. Call `wake` when it has read something. */
+  /** Whether the peer must first read what was sent to it. Call `wake` when the peer has read something. */
   readonly isBehind: () => boolean
-  /** Counts a frame. Returns 0, or how long to wait before it may be passed on, in ms. Default: no limit. */
+  /** Counts a frame. Returns 0, or how long the frame must wait before it is passed on, in ms. Default: no limit. */
   readonly pace?: () => number
-  /** Called with each frame; the next one waits for the promise, if there is one. Must not throw or reject. */
+  /** Called with each frame. If it returns a promise, the next frame waits for that promise. Must not throw or reject. */
   readonly read: (text: string) => Eventually<void>
 }
 
 export interface FrameReader {
-  /** Whether nothing is read at present. */
+  /** Whether the socket is not read at present. */
   readonly isHeld: boolean
-  /** Looks again whether the next frame may be passed on. */
+  /** Checks again whether the next frame may be passed on. */
   wake(): void
 }
 
-/** Reads a socket until it closes. Frames that arrived before the peer closed it are passed on first. */
+/** Reads a socket until it closes. Frames that arrived before the close are passed on first. */
 export function readFrames(socket: WebSocket, options: FrameReaderOptions): FrameReader {
   const { clock, isBehind, pace = () => 0, read } = options
-  /** At most what one read of the network brought, because the socket is paused while something waits. */
+  /** The frames that wait. They are at most those of one read from the network, because the socket is paused while a frame waits. */
   const waiting: RawData[] = []
   let timer: unknown
   /** Whether a frame is being answered. */
@@ -62,12 +62,12 @@ export function readFrames(socket: WebSocket, options: FrameReaderOptions): Fram
       else pass()
     }
     if (waiting.length > 0 && isOpen()) socket.pause()
-    // Also when this side has closed it: the peer's answer to the close must be read.
+    // Resumed also when this side has closed the socket, because the peer's answer to the close must be read.
     else if (socket.isPaused) socket.resume()
   }
 
   socket.on('message', (data: RawData) => {
-    // This side has closed it: the peer will not get an answer.
+    // This side has closed the socket, so the peer would not get an answer.
     if (!isOpen()) return
     waiting.push(data)
     if (waiting.length === 1) wake()

@@ -1,4 +1,4 @@
-/** Keeps connections alive: one timer for all open sockets and streams, and none while nothing is open. */
+/** Calls all open sockets and streams at a fixed interval. They share one timer, which runs only while one of them is open. */
 import type { Clock } from '../clock.js'
 
 export interface Kept {
@@ -9,9 +9,9 @@ export interface Kept {
 }
 
 export interface Heartbeat {
-  /** @returns a function that removes it */
+  /** @returns a function that removes the socket or stream */
   keep(kept: Kept): () => void
-  /** Calls `end` of everything that is open. */
+  /** Calls `end` of every open socket and stream. */
   endAll(): void
 }
 

@@ -1,4 +1,4 @@
-/** Checks every HTTP request before routing: `Host` and `Origin`, rate, token. Answers CORS preflights. */
+/** Checks every HTTP request before routing: `Host` and `Origin`, the rate, and the token. It also answers CORS preflights. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { addressOf, unauthorized, type Access, type Refusal } from '../http/access.js'
 import { answerPreflight, setCorsHeaders, type CorsOptions } from '../http/cors.js'
@@ -16,7 +16,7 @@ export interface HttpEntryOptions {
   readonly serve: (request: IncomingMessage, response: ServerResponse) => void
 }
 
-/** Served without a token: what a supervisor polls, where things are, and the page where a user enters the token. */
+/** Paths that need no token: a supervisor polls `/health`, clients find the addresses, and a user enters the token in the page `/docs`. */
 const OPEN_PATHS = new Set(['/', '/health', '/info', '/openapi.json', '/docs'])
 
 const CORS: CorsOptions = { methods: ['GET', 'POST', 'OPTIONS'], exposedHeaders: ['retry-after', 'www-authenticate'] }
@@ -25,7 +25,7 @@ export function createHttpEntry({ access, requests, onRefused, serve }: HttpEntr
   return (request: IncomingMessage, response: ServerResponse): void => {
     response.setHeader('x-content-type-options', 'nosniff')
     setCorsHeaders(access, request, response, CORS)
-    // First: the requests of a foreign page must not use up the rate of this machine's own programs.
+    // The source is checked before the rate. Otherwise a foreign page could use up the requests that local programs may make.
     const refusal = access.checkSource(request) ?? rateRefusal(requests, request)
     if (refusal !== undefined) {
       refuse(request, response, refusal, onRefused)
@@ -39,7 +39,7 @@ export function createHttpEntry({ access, requests, onRefused, serve }: HttpEntr
   }
 }
 
-/** Refuses a request when its address has sent too many. */
+/** Refuses a request when its address has sent too many in the last minute. */
 export function rateRefusal(requests: RateLimiter, request: IncomingMessage): Refusal | undefined {
   const waitMs = requests.take(addressOf(request))
   if (waitMs === 0) return undefined
@@ -50,7 +50,8 @@ export function rateRefusal(requests: RateLimiter, request: IncomingMessage): Re
 function refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal, onRefused: OnRefused): void {
   const { status, error, code, headers } = refusal
   onRefused(refusal, request)
-  // What has arrived of the body is dropped, or the connection would be reset before the client has read the answer. The rest is not read.
+  // Drops the part of the body that has arrived. Otherwise the connection is reset before the client has read the answer. The rest of the body is
+  // not read.
   request.resume()
   sendJson(response, status, { error, code }, { connection: 'close', ...headers })
 }

@@ -1,4 +1,4 @@
-/** `agent-tasks/server`: command tasks, and the server that takes them. */
+/** `agent-tasks/server`: command tasks, and the server that accepts them. */
 
 // The server
 export { startTaskServer } from './start-task-server.js'

@@ -1,9 +1,9 @@
-/** The error for a request that does not match its route. */
+/** Creates the error for a request that does not match the schemas of its route. */
 import type { z } from 'zod'
 import { preview } from '../text/preview.js'
 import { describeIssue } from '../protocol/parse.js'
 
-/** The part of Hono's request that is used. */
+/** The part of Hono's request that is used here. */
 interface ReadableRequest {
   json: () => Promise<unknown>
   query: () => object
@@ -11,12 +11,12 @@ interface ReadableRequest {
   param: () => object
 }
 
-/** @param result what the validation of a route found, in one part of the request */
+/** @param result what the validation found in one part of the request: parameters, query, headers or body */
 export async function describeInvalid(
   { target, error }: { readonly target: string; readonly error: z.ZodError },
   request: ReadableRequest,
 ): Promise<{ readonly field: string; readonly expected: string; readonly problem: string }> {
-  // A request without a body also fails here.
+  // A missing body fails the validation as well, so reading it must not throw.
   const body = (): Promise<unknown> => request.json().catch(() => undefined)
   const given: Readonly<Record<string, () => unknown>> = {
     json: body,

@@ -1,4 +1,4 @@
-/** The events of tasks, instances and requests that the log of a server has (docs/server.md). */
+/** Writes the events of tasks, instances and requests to the log of a server. docs/server.md lists them. */
 import type { IncomingMessage } from 'node:http'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { addressOf } from '../http/access.js'
@@ -15,7 +15,7 @@ export const requestFields = (request: IncomingMessage): Fields => ({
   path: pathOf(request),
 })
 
-/** Starts logging. The manager and the instances belong to one server, and end with it. */
+/** Logs the events from now on. Nothing unsubscribes, because the manager and the instances end together with the server. */
 export function logTasksAndInstances(tasks: TaskManager, instances: InstanceManager, write: WriteEvent): void {
   instances.onConnect((instance) => {
     const { kind, instance: connected } = instances.get(instance) ?? {}
@@ -33,7 +33,7 @@ export function logTasksAndInstances(tasks: TaskManager, instances: InstanceMana
   })
 }
 
-/** Wraps a service, and logs what it refuses. */
+/** Wraps a service so that each refusal is logged. */
 export const logRefusals = (service: TaskService, write: WriteEvent): TaskService => ({
   ...service,
   submit: (message, idempotencyKey) =>

@@ -10,9 +10,9 @@ import {
 type ConnectionKind = 'client' | 'worker' | 'event_stream'
 
 export interface Metrics {
-  /** Counts an open connection, until the returned function is called. */
+  /** Counts an open connection. Call the returned function when the connection closes. */
   connected(kind: ConnectionKind): () => void
-  /** How many connections of a kind are open. */
+  /** Returns the number of open connections of a kind. */
   countConnected(kind: ConnectionKind): number
   droppedFrame(): void
   closedSlowReader(): void
@@ -22,14 +22,14 @@ export interface Metrics {
   dispose(): void
 }
 
-/** Upper bounds of the histogram's buckets, in seconds. */
+/** The upper bounds of the buckets of the histogram, in seconds. */
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const outcomes = ['success', 'error'] as const
 const ends: readonly EndStatus[] = endStatusSchema.options
 
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number, suffix?: string]
 
-/** @param countSubscribed the number of tasks and instances that have subscribers */
+/** @param countSubscribed returns the number of tasks and instances that have subscribers */
 export function createMetrics(tasks: TaskManager, countSubscribed: () => number): Metrics {
   const connections: Record<ConnectionKind, number> = { client: 0, worker: 0, event_stream: 0 }
   const settled: Record<EndStatus, number> = { completed: 0, failed: 0, cancelled: 0 }
@@ -38,7 +38,7 @@ export function createMetrics(tasks: TaskManager, countSubscribed: () => number)
   let droppedFrames = 0
   let slowReaders = 0
 
-  /** When the present command of each running task started. */
+  /** For each running task: when its present command started. */
   const startedAt = new Map<string, number>()
 
   const onProgress = ({ taskId, status, timestamp }: TaskProgressMessage): void => {
@@ -72,7 +72,7 @@ export function createMetrics(tasks: TaskManager, countSubscribed: () => number)
     refused: (code) => refusals.set(code, (refusals.get(code) ?? 0) + 1),
     render: () =>
       [
-        family('agent_tasks_queued', 'gauge', 'Tasks waiting in their lanes.', [
+        family('agent_tasks_queued', 'gauge', 'Tasks that wait for their instance.', [
           [{}, tasks.listTasks(undefined, 'queued').length],
         ]),
         family('agent_tasks_running', 'gauge', 'Running tasks.', [[{}, tasks.listTasks(undefined, 'running').length]]),

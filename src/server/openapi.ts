@@ -1,8 +1,8 @@
 /**
- * The OpenAPI 3.1 document, generated from the routes, with each named schema once under `components`.
+ * Generates the OpenAPI 3.1 document from the routes. Each named schema appears once, under `components`.
  *
- * Schemas are named here and not where they are defined, because a name in zod's metadata would appear in every JSON Schema made from the
- * schema, including those of tools.
+ * The names are given here and not where the schemas are defined. A name in the metadata of zod would appear in every JSON Schema that is made
+ * of the schema, also in those of tools.
  */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { z } from 'zod'
@@ -41,7 +41,7 @@ import {
 import { toolDescriptionSchema } from '../protocol/tool-calls.js'
 import { packageVersion } from '../version.js'
 
-/** A schema comes after the schemas that it contains. */
+/** The order matters: a schema comes after the schemas that it contains. */
 const named: readonly (readonly [string, z.ZodType])[] = [
   ['Error', restErrorSchema],
   ['TaskStatus', taskStatusSchema],
@@ -97,7 +97,7 @@ export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenA
     ],
     security: [{ token: [] }, {}],
   })
-  /** Names by schema, as JSON. */
+  /** The names of the schemas, by their JSON text. */
   const known = new Map<string, string>()
   const schemas: Record<string, unknown> = {}
   for (const [name, written] of writeSchemas()) {
@@ -108,7 +108,7 @@ export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenA
   return { ...rest, paths: referTo(known, paths), components: { ...components, schemas } }
 }
 
-/** The named schemas in the same form as in the routes. */
+/** The named schemas as JSON, written in the same way as in the routes. */
 function writeSchemas(): (readonly [string, unknown])[] {
   const app = new OpenAPIHono()
   for (const [name, schema] of named) {
@@ -121,7 +121,7 @@ function writeSchemas(): (readonly [string, unknown])[] {
   return named.map(([name]) => [name, paths[`/${name}`]?.get.responses[200].content['application/json'].schema])
 }
 
-/** Replaces named schemas by references, from the inside out: a named schema may contain references itself. */
+/** Replaces each named schema by a reference. It starts with the innermost one, because a named schema may contain others. */
 function referTo(known: ReadonlyMap<string, string>, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => referTo(known, item))

@@ -2,17 +2,17 @@
 import { elapsedMs, type Clock } from '../clock.js'
 
 const MINUTE_MS = 60_000
-/** Beyond this number of addresses, idle ones are removed. */
+/** When there are more addresses than this, those without recent requests are forgotten. */
 const MAX_KEYS = 10_000
 
 export interface RateLimiter {
-  /** Counts one request. Returns 0, or the time until the next one is allowed, in ms. */
+  /** Counts one request. Returns 0 if it is allowed, and otherwise the time until the next request is allowed, in ms. */
   take(key: string): number
 }
 
-/** Allows `perMinute` requests of each key at once, and then the same number per minute, evenly (a token bucket). */
+/** A token bucket: each key may send `perMinute` requests at once, and then the same number per minute, evenly spread. */
 export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter {
-  /** The time at which a key's bucket is full again, in ms on the clock of `elapsedMs`. */
+  /** For each key: when its bucket is full again, in ms on the clock of `elapsedMs`. */
   const fullAt = new Map<string, number>()
   const costMs = MINUTE_MS / perMinute
   const removeIdle = (now: number): void => {
@@ -23,7 +23,7 @@ export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter 
       const now = elapsedMs(clock)
       const known = fullAt.get(key)
       if (known === undefined && fullAt.size >= MAX_KEYS) removeIdle(now)
-      // At most a minute, even if the clock was set back.
+      // Limited to one minute ahead, also when the clock was set back.
       const next = Math.min(Math.max(known ?? now, now), now + MINUTE_MS) + costMs
       const waitMs = next - now - MINUTE_MS
       if (waitMs > 0) return Math.ceil(waitMs)
@@ -34,7 +34,7 @@ export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter 
 }
 
 export interface ConnectionCounts {
-  /** Counts a connection. Returns the function that ends it, or undefined when the address has too many. */
+  /** Counts a connection. Returns a function to call when the connection closes, or undefined when the address has too many connections. */
   enter(address: string): (() => void) | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The handlers of the REST routes. Access was checked before (http-entry.ts). */
+/** The handlers of the REST routes. http-entry.ts has already checked the access. */
 import { createHash } from 'node:crypto'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono'
@@ -53,13 +53,16 @@ export interface RestOptions {
   /** The URL of the page that shows the tasks, if there is one. */
   readonly pageUrl: () => string | undefined
   readonly toolCalls: ToolCalls
-  /** How many instances are connected to this server. */
+  /** Returns how many instances are connected to this server. */
   readonly countConnected: () => number
-  /** Registers a worker. Throws `InstanceError` when the id is in use, and AgentTasksError `TOO_MANY_REGISTRATIONS`. */
+  /**
+   * Registers a worker. Throws `InstanceError` when the id is in use, and an AgentTasksError `TOO_MANY_REGISTRATIONS` when too many registrations are
+   * unused.
+   */
   readonly register: (request: RegisterRequest, isBrowser: boolean) => Eventually<RegisterResponse>
-  /** Counts an open connection of an address; undefined when it has too many. */
+  /** Counts an open connection of an address. Returns a function that ends it, or undefined when the address has too many. */
   readonly enter: (address: string) => (() => void) | undefined
-  /** Adds a stream to the heartbeat and the shutdown. Returns a function that removes it. */
+  /** Adds a stream to the heartbeat, and to those that the server ends when it closes. Returns a function that removes the stream. */
   readonly keep: (open: { beat(): void; end(): void }) => () => void
 }
 
@@ -121,7 +124,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
   app.openapi(routes.taskRoute, async (c) => {
     const task = await service.get(c.req.valid('param').id)
     if (task === undefined) return c.json(notFound, 404)
-    // Not c.json: a tool's result may be a value that JSON cannot represent.
+    // `toJson` and not `c.json`, because the result of a tool may be a value that JSON cannot represent.
     return c.body(toJson({ task: withInlineResults(task) }), 200, JSON_TYPE) as never
   })
   app.openapi(routes.resultRoute, async (c) => {
@@ -130,7 +133,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
     if (task === undefined) return c.json(notFound, 404)
     const result = task.commands[Number(index)]?.result
     if (result === undefined) return c.json({ error: `Command ${index} has no result`, code: 'RESULT_NOT_FOUND' }, 404)
-    // A stream instead of c.json, so that the JSON of a large result is never in memory as a whole.
+    // A stream and not `c.json`, so that the JSON of a large result is never in memory as a whole.
     return c.body(jsonStream(result), 200, { ...JSON_TYPE, 'content-length': String(resultBytes(result)) }) as never
   })
   app.openapi(routes.cancelRoute, async (c) => {
@@ -145,9 +148,9 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
   app.openapi(routes.eventsRoute, (c) =>
     whenThere(service.follow(c.req.valid('param').id, c.req.valid('header')['last-event-id']), (followed) => {
       if (followed === undefined) return c.json(notFound, 404)
-      // 204 stops an EventSource from reconnecting.
+      // After the status 204 an EventSource does not reconnect.
       if (followed.missed?.length === 0 && followed.task.completedAt !== undefined) return c.body(null, 204)
-      // HEAD returns the same headers without the stream, which would have no reader.
+      // HEAD returns the headers without a stream, because nobody would read the stream.
       if (c.req.method === 'HEAD') return c.body(null, 200, EVENT_STREAM_HEADERS)
       const leave = options.enter(addressOf(c.env.incoming))
       if (leave === undefined) return c.json(TOO_MANY_CONNECTIONS, 429)
@@ -183,7 +186,11 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
         if (error instanceof InstanceError) return c.json({ error: error.message, code: 'INVALID_INSTANCE' }, 404)
         if (!(error instanceof StoreError)) throw error
         return c.json(
-          { error: 'The change could not be stored yet. Until it is, a restart undoes it.', code: 'NOT_STORED' },
+          {
+            error:
+              'The change is in effect, but could not be stored yet. A restart of the server before it is stored undoes it.',
+            code: 'NOT_STORED',
+          },
           503,
         )
       }
@@ -193,7 +200,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
     if (options.isDraining()) return c.json({ error: 'The server is shutting down', code: 'SHUTTING_DOWN' }, 503)
     const known = c.req.valid('json')
     try {
-      // Every browser sends an Origin with a POST request.
+      // Browsers send an `Origin` with every POST request, so its presence shows that the worker runs in a browser.
       return c.json(await options.register(known, c.req.header('origin') !== undefined), 201)
     } catch (error) {
       if (!(error instanceof AgentTasksError)) throw error
@@ -252,7 +259,7 @@ export const TOO_MANY_CONNECTIONS: RestError = {
   code: 'TOO_MANY_CONNECTIONS',
 }
 
-/** Reads the body of a request, up to the limits; the routes find it as text and as JSON. */
+/** Reads the body of a request, up to the limits. The routes then find it as text and as JSON. */
 function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): MiddlewareHandler<RestEnv> {
   return async (c, next) => {
     if (c.req.method !== 'POST') return next()
@@ -265,7 +272,7 @@ function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): Middleware
     c.req.bodyCache.text = Promise.resolve(text) as never
     if (text !== '') {
       const parsed = parseJson(text, nesting)
-      // The route refuses a body of another content type.
+      // A body of another content type is refused later, by the route.
       if ('value' in parsed) c.req.bodyCache.json = Promise.resolve(parsed.value)
       else if (isJson(c.req.header('content-type'))) {
         return c.json({ error: parsed.message, code: parsed.code } satisfies RestError, 400)
@@ -275,7 +282,7 @@ function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): Middleware
   }
 }
 
-/** Separates the idempotency keys of callers, which are identified by their token. */
+/** The name under which idempotency keys are kept, because two callers may use the same key. A caller is identified by its token. */
 const callerOf = (authorization: string | undefined): string =>
   createHash('sha256')
     .update(authorization ?? '')

@@ -1,4 +1,4 @@
-/** The REST routes for the OpenAPI document: parameters, bodies and all responses of each. */
+/** The REST routes as the OpenAPI document describes them: the parameters, the body and all responses of each route. */
 import type { HttpBindings } from '@hono/node-server'
 import { createRoute } from '@hono/zod-openapi'
 import { z } from 'zod'
@@ -27,7 +27,7 @@ import {
   toolResultSchema,
 } from '../protocol/rest.js'
 
-/** What a handler gets of Node. */
+/** The objects of Node that a handler can use. */
 export type RestEnv = { Bindings: HttpBindings }
 
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) => ({
@@ -38,7 +38,7 @@ const problem = (description: string) => json(description, restErrorSchema)
 const body = <Schema extends z.ZodType>(schema: Schema) => ({
   body: { required: true, content: { 'application/json': { schema } } },
 })
-/** Responses of every route, sent before routing. */
+/** The responses that http-entry.ts sends before routing. Every route has them. */
 const refusals = {
   401: problem('No valid token: `UNAUTHORIZED`.'),
   403: problem('The `Host` or `Origin` is not allowed: `FOREIGN_HOST`, `FOREIGN_ORIGIN`.'),
@@ -82,8 +82,8 @@ export const listRoute = createRoute({
   operationId: 'listTasks',
   summary: 'List tasks, newest first',
   description:
-    'A page continues with the tasks submitted before the last task of the page before it. No task is repeated; tasks submitted ' +
-    'since the first page are not included, and tasks removed since then are missing.',
+    'Each page continues after the last task of the previous page, and no task appears twice. Tasks that were submitted or removed ' +
+    'after the first page was read are not included.',
   tags: ['tasks'],
   request: { query: taskListQuerySchema },
   responses: {
@@ -113,8 +113,8 @@ export const resultRoute = createRoute({
   operationId: 'getResult',
   summary: 'Get the result of a command',
   description:
-    'The whole result of a command, however large. Events and tasks have a `resultRef` with this path in place of a result over 256 KiB, ' +
-    'and of those beyond 1 MiB in all.',
+    'The whole result of a command, of any size. Events and tasks have a `resultRef` with this path in place of a result over 256 KiB, ' +
+    'and in place of further results when those of a task have reached 1 MiB.',
   tags: ['tasks'],
   request: { params: resultParamsSchema },
   responses: {
@@ -150,9 +150,8 @@ export const eventsRoute = createRoute({
   summary: 'Follow a task',
   description:
     'Server-Sent Events: a snapshot (`subscribe_ack`), each `task_progress` (`TaskProgress`), and `task_complete` (`TaskComplete`), ' +
-    'which ends the stream. With ' +
-    '`Last-Event-ID` it continues after that event instead (0: from the first), unless that was an event of an earlier life of the server; ' +
-    '204 when no event is left.',
+    'which ends the stream. With `Last-Event-ID` the stream has no snapshot and continues after that event (0: from the first event), ' +
+    'unless the server was restarted since then. The answer is 204 when no event is left.',
   tags: ['tasks'],
   request: {
     params: taskParamsSchema,
@@ -189,7 +188,7 @@ const pauseRoute = (action: 'pause' | 'resume', summary: string, description: st
     request: { params: taskParamsSchema },
     responses: {
       ...refusals,
-      200: json('The instance is in this state, from now on or as before.', instancePausedSchema),
+      200: json('The instance is now in this state, or already was.', instancePausedSchema),
       404: problem('Unknown instance: `INVALID_INSTANCE`.'),
       501: problem('The instances of a cluster cannot be paused: `NOT_SUPPORTED`.'),
       503: problem('The change has been made, but could not be stored yet: `NOT_STORED`.'),
@@ -200,9 +199,9 @@ export const pauseRoutes = [
   pauseRoute(
     'pause',
     'Pause an instance',
-    'Its queued tasks do not start until it is resumed. The running task continues, and tasks can be submitted.',
+    'The queued tasks of the instance do not start until it is resumed. The running task continues, and tasks can be submitted.',
   ),
-  pauseRoute('resume', 'Resume an instance', 'Its tasks start again, in their order.'),
+  pauseRoute('resume', 'Resume an instance', 'The queued tasks of the instance start again, in their order.'),
 ] as const
 
 export const toolsRoute = createRoute({
@@ -222,8 +221,8 @@ export const callToolRoute = createRoute({
   operationId: 'callTool',
   summary: 'Call a tool, and wait for its result',
   description:
-    'Submits a task of this one command and answers when it has ended: it waits for its turn like any task of the instance. A client that closes ' +
-    'the connection cancels it, and so does `limits.toolCallMs`. Errors of the tool have its own code.',
+    'Submits a task with this one command, and answers when the task has ended. The task waits in the queue like any task of the instance. It is ' +
+    'cancelled when the client closes the connection, and after `limits.toolCallMs`. An error of the tool has the code that the tool gave.',
   tags: ['tools'],
   request: {
     params: toolParamsSchema,
@@ -234,7 +233,9 @@ export const callToolRoute = createRoute({
     ...refusals,
     ...bodyRefusals,
     200: json('The result of the tool.', toolResultSchema),
-    400: failure('The tool failed: its own code, or `EXECUTION_ERROR`; or the request is invalid: `INVALID_REQUEST`.'),
+    400: failure(
+      'The tool failed: the code of the tool, or `EXECUTION_ERROR`; or the request is invalid: `INVALID_REQUEST`.',
+    ),
     404: failure('No connected instance has the tool: `TOOL_NOT_FOUND`; or unknown instance: `INVALID_INSTANCE`.'),
     409: failure('The instance is not connected: `NOT_CONNECTED`; or the task was cancelled: `CANCELLED`.'),
     429: failure('The queue is full: `QUEUE_FULL`.'),
@@ -243,7 +244,9 @@ export const callToolRoute = createRoute({
       'No instance is connected: `NO_INSTANCE`; or it was lost: `INSTANCE_DISCONNECTED`; or the server accepts no tasks: `SHUTTING_DOWN`, ' +
         '`TASKS_DISABLED`, `NOT_STORED`, `UNAVAILABLE`.',
     ),
-    504: failure('The tool took too long: `COMMAND_TIMEOUT`; or with its wait in the queue: `TOOL_CALL_TIMEOUT`.'),
+    504: failure(
+      'The tool took too long: `COMMAND_TIMEOUT`; or the call, including its wait in the queue, did: `TOOL_CALL_TIMEOUT`.',
+    ),
   },
 })
 

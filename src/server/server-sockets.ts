@@ -1,4 +1,4 @@
-/** Open sockets: authenticates each, and connects it to a client session or to an instance. */
+/** The open sockets. Each is authenticated, and then connected to a client session or to an instance. */
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
@@ -22,7 +22,7 @@ import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
 import type { TaskService } from '../task-backend/task-service.js'
 
-/** The longest `User-Agent` that is kept, in characters. */
+/** The maximum length of a stored `User-Agent`, in characters. */
 const MAX_USER_AGENT = 512
 
 export interface ServerSocketOptions {
@@ -34,12 +34,12 @@ export interface ServerSocketOptions {
   readonly hub: Hub
   readonly metrics: Metrics
   readonly heartbeat: Heartbeat
-  /** The frames of clients: too many are refused. */
+  /** The rate limit of client frames. Frames above the limit are refused. */
   readonly frames: RateLimiter
-  /** The frames of workers: too many are read later. */
+  /** The rate limit of worker frames. Frames above the limit are read later. */
   readonly workerFrames: RateLimiter
   readonly createId: () => string
-  /** Default: no other server knows its workers. */
+  /** The workers that other servers of a cluster have registered. Default: there is no other server. */
   readonly sharedWorkers?: SharedWorkers | undefined
   readonly log: Log
   readonly writeEvent: WriteEvent
@@ -48,7 +48,7 @@ export interface ServerSocketOptions {
 export interface ServerSockets {
   readonly client: (socket: WebSocket, request: IncomingMessage) => void
   readonly worker: (socket: WebSocket, request: IncomingMessage) => void
-  /** Closes all sockets (1001); resolves when the last is closed. */
+  /** Closes all sockets (1001). Resolves when the last one is closed. */
   closeAll(): Promise<void>
 }
 
@@ -68,7 +68,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
     })
   }
 
-  /** Calls `ready` once the socket is authenticated: at once, or after `authenticate`. */
+  /** Calls `ready` when the socket is authenticated: at once if the upgrade request had a token, otherwise after `authenticate`. */
   const whenAuthenticated = (socket: WebSocket, request: IncomingMessage, ready: () => void): void => {
     if (access.isAuthorized(request)) ready()
     else {
@@ -176,8 +176,8 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
 }
 
 /**
- * Terminates a client that has shown no sign of life since the last heartbeat: an answer to the ping, or, while nothing is read from it, that
- * it reads.
+ * Terminates a client that has shown no sign of life since the last heartbeat. A sign of life is an answer to the ping. While the server does not
+ * read from the client, it is that the client reads.
  */
 function watchLiveness(socket: WebSocket, heartbeat: Heartbeat, connection: Connection, isHeld: () => boolean): void {
   let isAlive = true

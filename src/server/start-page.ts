@@ -1,4 +1,4 @@
-/** `GET /`: a small page that describes the server and links to its parts. `GET /info` returns the same as JSON. */
+/** `GET /`: a small page that describes the server and links to its pages. `GET /info` returns the same as JSON. */
 import { createHash } from 'node:crypto'
 import { defined } from '../defined.js'
 import type { ServerInfo } from '../protocol/rest.js'
@@ -53,7 +53,7 @@ h1 { font-size: 1.5rem }
 h1 small { font-weight: normal; font-size: 1rem; opacity: .75 }
 `
 
-/** The HTML of `GET /`. Its links are relative where they can be, so that they also work behind a proxy. */
+/** The HTML of `GET /`. Its links are relative where possible, so that they also work behind a proxy. */
 export function startPage({ version, endpoints: { page } }: ServerInfo): string {
   const links = [
     ...(page === undefined ? [] : [link(page, 'The page', 'shows the tasks live.')]),
@@ -79,7 +79,7 @@ ${links.join('\n')}
 `
 }
 
-/** Allows only the style above. */
+/** The content security policy of the page. It allows only the style above. */
 export const startPolicy = [
   `default-src 'none'`,
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,

@@ -1,4 +1,4 @@
-/** Starts the server: resolves the configuration, creates the parts, listens; and closes all of it. */
+/** Starts the task server and closes it: resolves the configuration, creates the parts, and listens. */
 import { randomUUID } from 'node:crypto'
 import { getRequestListener } from '@hono/node-server'
 import { systemClock, type Clock } from '../clock.js'
@@ -59,7 +59,7 @@ import { createLocalBackend, type TaskCluster } from '../task-backend/task-backe
 import { createToolCalls } from './tool-calls.js'
 import { CLIENT_PATH, createUpgrades, WORKER_PATH } from './upgrades.js'
 
-/** Options of `startTaskServer`: the settings of the configuration, and what cannot be in a file. */
+/** Options of `startTaskServer`: the settings of the configuration file, and values that cannot be in a file. */
 export interface TaskServerOptions extends ServerConfigInput {
   /** The instances that run commands. The server closes them when it closes. */
   readonly instances?: readonly Instance[]
@@ -67,26 +67,29 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** The path of a JSON file with settings. Default: the environment variable `CONFIG_FILE`. */
   readonly configFile?: string
-  /** Keeps tasks when the process ends. Default: the file `tasks.store`; without one, tasks end with the process. */
+  /** Keeps tasks when the process ends. Default: the store of the setting `tasks.store`. If that is not set, tasks are lost with the process. */
   readonly store?: Store
-  /** Makes it one of several servers behind one address (`bullmqCluster` of `agent-tasks/bullmq`). Default: it is alone. */
+  /** Makes this server one of several servers behind one address (`bullmqCluster` of `agent-tasks/bullmq`). Default: a single server. */
   readonly cluster?: TaskCluster | undefined
-  /** The source of time. Default: the system's. */
+  /** The source of time and timers. Default: the platform's clock. */
   readonly clock?: Clock
-  /** Starts the calls of tools. Default: in this process. */
+  /** Starts the tool calls. Default: in this process. */
   readonly engine?: Engine
   /** Called with XState's inspection events of instances, lanes and tasks. The server does not close it. */
   readonly inspect?: Inspect | undefined
-  /** Traces the commands and counts the tasks (`agent-tasks/telemetry`). `POST /tasks` continues the trace of its `traceparent`. Default: none. */
+  /**
+   * Traces the commands and counts the tasks (`agent-tasks/telemetry`). A `traceparent` header of `POST /tasks` makes the task a part of that trace.
+   * Default: no tracing.
+   */
   readonly telemetry?: Telemetry | undefined
-  /** Returns the URL of a page that shows the tasks (`createTaskPage`), without its token. `GET /` links to it. Default: no page. */
+  /** Returns the URL of a page that shows the tasks (`createTaskPage`), without the token of that page. `GET /` links to the page. Default: no page. */
   readonly pageUrl?: () => string | undefined
   /** Called with each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void
 }
 
 const optionTypes: OptionTypes<TaskServerOptions> = {
-  // `resolveServerConfig` checks the values of the settings.
+  // The values of the settings are checked by `resolveServerConfig`, so here only their names count.
   ...(Object.fromEntries(Object.keys(serverConfigSchema.shape).map((name) => [name, anything])) as Record<
     keyof ServerConfig,
     OptionType
@@ -110,36 +113,36 @@ export interface TaskServer {
   readonly httpUrl: string
   /** The URL of the client WebSocket, such as `ws://127.0.0.1:3400`. */
   readonly wsUrl: string
-  /** Every setting, after defaults. */
+  /** The value of every setting, after defaults. */
   readonly config: ServerConfig
   /** The command tasks. */
   readonly taskManager: TaskManager
   /** The instances that run commands. */
   readonly instances: InstanceManager
-  /** Aborted when the store is lost to another owner: close the server and end the process. Undefined where that cannot happen. */
+  /** Aborted when another process has taken over the store: close the server and end the process. Undefined for a store that cannot detect it. */
   readonly storeLost: AbortSignal | undefined
   /**
-   * Accepts no new tasks, cancels queued tasks, waits for running ones, then closes all sockets and instances. Subscribers get the
-   * `complete` of every task. Further calls return the same promise.
-   * @param options.drainMs how long running tasks may take before they are cancelled, in ms, Infinity for any time; default
-   *   `tasks.drainMs`
-   * @returns rejects with InvalidInputError, with the server as it was, when `drainMs` is not a number >= 0
+   * Accepts no new tasks, cancels queued tasks, and waits for running ones. Then it closes all sockets and instances. Subscribers get the `complete`
+   * of every task. Further calls return the same promise.
+   * @param options.drainMs how long running tasks may take before they are cancelled, in ms; Infinity for any time. Default: `tasks.drainMs`
+   * @throws InvalidInputError when `drainMs` is not a number >= 0; then the server keeps running
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
   /** The same as `close()`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** How long clients may take to close their sockets and to read their streams, in ms. */
+/** When the server closes: how long clients may take to close their sockets and to read the rest of their streams, in ms. */
 const CLOSE_MS = 2000
 const HEARTBEAT_MS = 30_000
-/** How many network connections an address may have besides its WebSockets and event streams. */
+/** How many network connections an address may have in addition to its WebSockets and event streams. */
 const SPARE_CONNECTIONS = 1000
 
 /**
  * Starts a server for command tasks: REST, Server-Sent Events and WebSocket.
- * @throws InvalidSettingError for an invalid setting, or a port that is in use; InvalidInputError for an unknown or wrong option; StoreError when the
- *   store cannot be opened
+ * @throws InvalidSettingError for an invalid setting, or a port that is in use
+ * @throws InvalidInputError for an unknown option, or an option of a wrong type
+ * @throws StoreError when the store cannot be opened
  */
 export async function startTaskServer(options: TaskServerOptions = {}): Promise<TaskServer> {
   checkOptions(options, optionTypes)
@@ -179,7 +182,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     inspect,
     telemetry,
     ...defined({ store }),
-    // A node runs what the cluster has accepted, and the cluster keeps it.
+    // The cluster keeps the ended tasks in Redis, so the manager of this node keeps none.
     ...(cluster && { maxRetained: 0 }),
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
@@ -349,7 +352,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   }
   const { queued, interrupted } = taskManager.recovered
   if (store !== undefined) {
-    log('info', `from the store: ${queued.length} queued tasks, ${interrupted.length} interrupted ones`)
+    log('info', `the store had ${queued.length} queued tasks, and ${interrupted.length} tasks that were interrupted`)
   }
   log('info', `listening at ${httpUrl()} and ${wsUrl()}`)
 
@@ -365,14 +368,18 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   }
 }
 
-/** The store of the configuration: a file, or the URL of a PostgreSQL, which is opened. @throws StoreError, InvalidSettingError */
+/**
+ * Opens the store of the setting `tasks.store`: a file, or the URL of a PostgreSQL database.
+ * @throws StoreError when the store cannot be opened
+ * @throws InvalidSettingError for an invalid URL
+ */
 async function openConfigured(location: string | undefined): Promise<Store | undefined> {
   if (location === undefined) return undefined
   if (!isPostgresUrl(location)) return sqliteStore(location)
   return openStore(postgresStore({ session: 'server', ...parsePostgresUrl(location, 'tasks.store') }))
 }
 
-/** @param names how the port is set: on the command line, in options, in the environment */
+/** @param names the names of the setting for the port: the command-line flag, the option, and the environment variable */
 const whenTaken =
   (host: string, names: string) =>
   async (port: number): Promise<string> => {

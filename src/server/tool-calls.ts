@@ -1,4 +1,4 @@
-/** `POST /api/tools/:name`: a call of a tool is a task of one command, answered when the task has ended. */
+/** `POST /api/tools/:name`: a call of a tool. The call becomes a task of one command, and is answered when the task has ended. */
 import type { z } from 'zod'
 import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import { UNKNOWN_TOOL, unknownTool } from '../protocol/tool-calls.js'
@@ -15,7 +15,7 @@ export interface ToolCallOptions {
   readonly hub: Hub
   readonly instances: InstanceList
   readonly clock: Clock
-  /** How long a call may take, with its wait in the queue, in ms. */
+  /** How long a call may take, including its wait in the queue, in ms. */
   readonly limitMs: number
 }
 
@@ -25,9 +25,9 @@ export interface ToolCallRequest {
   readonly args: Readonly<Record<string, unknown>>
   /** Default: the first connected instance that has the tool. */
   readonly instanceId: string | undefined
-  /** Aborts when the caller has gone. The task is then cancelled. */
+  /** Aborted when the caller has closed its connection. The task is then cancelled. */
   readonly signal: AbortSignal
-  /** Runs the submission, as within the trace of the request. */
+  /** Runs the submission within the trace of the request. */
   readonly within: <T>(submit: () => T) => T
 }
 
@@ -39,16 +39,16 @@ export interface ToolError {
 type ToolOutcome =
   { readonly success: true; readonly result: unknown } | { readonly success: false; readonly error: ToolError }
 
-/** The answer to a call. `taskId` is the task, if one was submitted. */
+/** The answer to a call. `taskId` is the id of the task, if one was submitted. */
 export type ToolAnswer = ToolOutcome & { readonly taskId?: string }
 
 export interface ToolCalls {
   call(request: ToolCallRequest): Promise<ToolAnswer>
-  /** Cancels the calls whose task has not started, because a store would keep the task without a caller. Never rejects. */
+  /** Cancels the calls whose tasks have not started. Otherwise a store would keep the tasks although nobody waits for them any more. Never rejects. */
   cancelQueued(): Promise<void>
 }
 
-/** The events that end the wait for a task. */
+/** A submission that the service has accepted. */
 type Accepted = Exclude<PendingSubmission, { error: string }>
 
 const refused = ({ code, error }: Extract<Submitted, { error: string }>): ToolAnswer => ({
@@ -67,7 +67,7 @@ export function createToolCalls({ service, hub, instances, clock, limitMs }: Too
     if (typeof target !== 'string') return { success: false, error: target }
     if (signal.aborted) return { success: false, error: CALLER_LEFT }
     const submission = { task_name: name, instanceId: target, commands: [{ tool_name: name, args: { ...args } }] }
-    // Subscribes in the same turn in which the task is accepted, so that its end is not missed.
+    // Subscribes in the same tick in which the task is accepted, so that the end of the task cannot be missed.
     return whenThere<PendingSubmission, ToolAnswer>(
       request.within(() => service.submit({ type: 'task_submit', ...submission })),
       (submitted) => ('error' in submitted ? refused(submitted) : waitFor(submitted, signal)),
@@ -79,13 +79,13 @@ export function createToolCalls({ service, hub, instances, clock, limitMs }: Too
     let end: (how: End) => void = () => undefined
     const ended = new Promise<End>((resolve) => (end = resolve))
     const subscriptions = hub.join(
-      // Reads the task now, because it may be forgotten after its last event.
+      // Reads the task now, because the server may forget it after its last event.
       (event) => event.isComplete && end({ task: service.get(taskId) }),
       1,
       () => end({ error: EVENTS_MISSED }),
     )
     const giveUp = (error: ToolError): void => {
-      // The answer is settled first. A cancelled task ends at once, or much later in a cluster that is unavailable.
+      // The call is answered before the task is cancelled, because a cancellation may take long in a cluster that is unavailable.
       end({ error })
       void Promise.resolve(service.cancel(taskId)).catch(() => undefined)
     }
@@ -129,10 +129,10 @@ const EVENTS_MISSED: ToolError = {
 }
 const tooLong = (limitMs: number): ToolError => ({
   code: 'TOOL_CALL_TIMEOUT',
-  message: `The call did not end within ${limitMs} ms (limits.toolCallMs), with its wait in the queue. Its task was cancelled.`,
+  message: `The call did not end within ${limitMs} ms, including its wait in the queue (limits.toolCallMs). Its task was cancelled.`,
 })
 
-/** The id of the first connected instance that has a tool, or of one whose tools are not known. */
+/** Returns the id of the first connected instance that has the tool, or else of one whose tools are unknown. */
 function findInstance(name: string, listed: readonly InstanceSummary[]): string | ToolError {
   const connected = listed.filter(({ isConnected }) => isConnected)
   if (connected.length === 0) return { code: 'NO_INSTANCE', message: 'No instance is connected' }
@@ -152,7 +152,7 @@ function outcomeOf(task: Task | undefined): ToolOutcome {
   return { success: false, error: { code: code === UNKNOWN_TOOL ? 'TOOL_NOT_FOUND' : code, message } }
 }
 
-/** The tools of the connected instances, each name once with its first description. */
+/** The tools of the connected instances. A name that several instances have appears once, with the description of the first one. */
 export function toolsOf(listed: readonly InstanceSummary[]): z.infer<typeof toolListSchema>['tools'] {
   const byName = new Map<string, z.infer<typeof toolListSchema>['tools'][number]>()
   for (const { id, isConnected, tools } of listed) {

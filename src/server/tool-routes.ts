@@ -8,7 +8,7 @@ import type { InstanceList } from '../task-backend/instance-list.js'
 import { callToolRoute, toolsRoute, type RestEnv } from './routes.js'
 import { toolsOf, type ToolCalls, type ToolError } from './tool-calls.js'
 
-/** Errors of the routes below it have another form, which clients of this protocol know. */
+/** Errors of the routes below this path have another format, which existing clients of these routes expect. */
 export const TOOLS_PATH = '/api/tools/'
 
 export interface ToolRouteOptions {
@@ -18,7 +18,7 @@ export interface ToolRouteOptions {
   readonly traced: <T>(headers: Record<string, string>, run: () => T) => T
 }
 
-/** A tool may fail with any other code: 400. */
+/** The status for the codes of this server. An error with any other code comes from the tool, and gets the status 400. */
 const failureStatus: Readonly<Record<string, 404 | 409 | 429 | 502 | 503 | 504>> = {
   TOOL_NOT_FOUND: 404,
   INVALID_INSTANCE: 404,
@@ -54,14 +54,17 @@ export function addToolRoutes(app: OpenAPIHono<RestEnv>, { instances, toolCalls,
       })
       .finally(caller.stop)
     if (!answer.success) return c.json(answer, failureStatus[answer.error.code] ?? 400)
-    // A stream instead of c.json, so that the JSON of a large result is never in memory as a whole.
+    // A stream and not `c.json`, so that the JSON of a large result is never in memory as a whole.
     return c.body(jsonStream(answer), 200, JSON_TYPE) as never
   })
 }
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** `instanceId` of the body names the instance, unless the query does: a tool may have an argument of that name. */
+/**
+ * Chooses the instance. `instanceId` of the query names it, or else `instanceId` of the body. With the query, `instanceId` of the body is an
+ * argument of the tool.
+ */
 function chooseInstance(
   instanceId: string | undefined,
   body: Arguments,
@@ -72,7 +75,7 @@ function chooseInstance(
   return { code: 'INVALID_REQUEST', message: `body.instanceId: got ${preview(named)}, expected the id of an instance.` }
 }
 
-/** Aborts when the client closes the connection before it has an answer. */
+/** Returns a signal that aborts when the client closes the connection before the answer. */
 function watchCaller(response: ServerResponse): { readonly signal: AbortSignal; readonly stop: () => void } {
   const left = new AbortController()
   const leave = (): void => left.abort()

@@ -1,4 +1,4 @@
-/** WebSocket upgrades on both ports: checks the request, and passes the socket on by its path. */
+/** Handles WebSocket upgrades on both ports: checks the request, and passes the socket on according to its path. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
@@ -7,15 +7,15 @@ import { toJson } from '../http/json.js'
 
 /** The path of workers' sockets, on both ports. */
 export const WORKER_PATH = '/worker'
-/** The path of clients' sockets; on the client port `/` is accepted as well. */
+/** The path of clients' sockets. On the client port, `/` is accepted as well. */
 export const CLIENT_PATH = '/ws'
 
 export interface UpgradeOptions {
   readonly access: Access
   readonly frameBytes: number
-  /** Checks rates and limits; undefined when the request is accepted. */
+  /** Checks rates and limits. Returns undefined when the request is accepted. */
   readonly admit: (request: IncomingMessage) => Refusal | undefined
-  /** Called with each open socket. */
+  /** Called with each socket that was opened. */
   readonly onSocket: (kind: 'client' | 'worker', socket: WebSocket, request: IncomingMessage) => void
   readonly onRefused: (refusal: Refusal, request: IncomingMessage) => void
 }
@@ -47,7 +47,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
       connection: 'close',
     }
     const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
-    // The client may keep its half open.
+    // Destroyed, because the client may keep its side of the connection open.
     socket.once('finish', () => socket.destroy())
     socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('')}\r\n${body}`)
   }
@@ -74,7 +74,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
           return
         }
         sockets.handleUpgrade(request, socket, head, (opened) => {
-          // `ws` closes the socket after an invalid frame by itself.
+          // `ws` itself closes the socket after an invalid frame. Without a listener the error would end the process.
           opened.on('error', () => undefined)
           options.onSocket(kind, opened, request)
         })
