@@ -9,7 +9,7 @@ export { openStore } from './open-store.js'
 export type { OpenStore, RemoteStore } from './open-store.js'
 export { StoreError, StoreInUseError } from './store-errors.js'
 
-// Tasks of the past
+// The history of ended tasks
 export { readSqliteHistory } from './history/sqlite-history.js'
 export type { PastTask, TaskHistory } from './history/task-history.js'
 

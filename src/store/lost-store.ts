@@ -5,7 +5,7 @@ import type { Store } from './store.js'
 export const STORE_LOST_REASON = 'the store was lost'
 
 /**
- * Calls `onLost` when the store is lost, or at once if it is lost already.
+ * Calls `onLost` when the store is lost. If the store is lost already, calls it at once.
  * @returns a function that stops watching
  */
 export function whenLost({ lost }: Pick<Store, 'lost'>, onLost: (reason: unknown) => void): () => void {

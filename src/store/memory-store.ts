@@ -1,4 +1,4 @@
-/** A store in memory, for tests. It survives its owner, but not the process. */
+/** A store in memory, for tests. Its content survives the manager that used it, but not the process. */
 import { STORE_TABLES, type LocalStore, type StoreChange, type StoreContents, type StoreTable } from './store.js'
 import { systemClock } from '../clock.js'
 import { memoryHistory } from './history/memory-history.js'
@@ -7,9 +7,9 @@ import { rowError, StoreError, StoreInUseError } from './store-errors.js'
 
 /** A store in memory. */
 export interface MemoryStore extends LocalStore {
-  /** Returns what is stored now. */
+  /** Returns the present content. */
   contents(): StoreContents
-  /** Returns a copy without an owner, which is what a new process would find if this one were killed now. */
+  /** Returns a copy that no manager owns. It has what a new process would find if this process were killed now. */
   copy(): MemoryStore
 }
 
@@ -20,7 +20,7 @@ type Rows = Readonly<Record<StoreTable, Map<string, string>>>
 const rowsOf = (make: (table: StoreTable) => Map<string, string>): Rows =>
   Object.fromEntries(STORE_TABLES.map((table) => [table, make(table)])) as unknown as Rows
 
-/** Creates an empty store in memory. Rows are kept as JSON text, as on a disk. */
+/** Creates an empty store in memory. Rows are kept as JSON text, as they are on a disk. */
 export function memoryStore(): MemoryStore {
   return createMemoryStore(
     rowsOf(() => new Map<string, string>()),
@@ -47,7 +47,7 @@ function createMemoryStore(rows: Rows, past: Map<string, string>): MemoryStore {
     // eslint-disable-next-line @typescript-eslint/require-await -- what it throws rejects
     write: async (changes) => {
       if (!isOpen) throw new StoreError('STORE_CLOSED', `${NAME} is not open.`)
-      // Convert everything first: a value that JSON cannot represent must not leave half a batch.
+      // All changes are converted before the first one is applied, because a value that JSON cannot represent must not leave half of a write.
       for (const change of changes.map(toText)) {
         if (change.text === undefined) rows[change.table].delete(change.id)
         else rows[change.table].set(change.id, change.text)

@@ -1,25 +1,28 @@
-/** Opens a store before its first manager is created, because a store on a server needs a connection first. */
+/** Opens a store before its first manager is created. A store on a server needs this, because it must connect first. */
 import { InvalidInputError } from '../errors.js'
 import type { Store, StoreContents } from './store.js'
 
-/** An open store, which managers take. Its first user receives its content. */
+/** A store that is already open. The first manager that uses it receives its content. */
 export type OpenStore = Store
 
-/** A store on a server. */
+/** A store on a server. `openStore` opens it. */
 export interface RemoteStore {
-  /** Its name in errors. */
+  /** The name of the store in errors. */
   readonly name: string
   /**
-   * Takes ownership of the store and reads it.
-   * @throws StoreInUseError while another process owns it; StoreError if it cannot be reached or read, in which case it is left unchanged
+   * Connects, takes ownership of the store, and reads it.
+   * @throws StoreInUseError while another process owns the store
+   * @throws StoreError when the store cannot be reached or read; the store is left unchanged
    */
   connect(): Promise<OpenStore>
 }
 
 /**
- * Opens a store. A store on a server must be opened before a manager can use it; for other stores this is optional.
- * @returns the open store. Close it yourself if no manager uses it
- * @throws StoreInUseError while another process owns it; StoreError if it cannot be reached or read; InvalidInputError for a value that is not a store
+ * Opens a store. A store on a server must be opened before a manager can use it. For other stores this is optional.
+ * @returns the open store. A manager closes it; close it yourself if no manager uses it
+ * @throws StoreInUseError while another process owns the store
+ * @throws StoreError when the store cannot be reached or read; the store is left unchanged
+ * @throws InvalidInputError for a value that is not a store
  */
 export async function openStore(store: Store | RemoteStore): Promise<OpenStore> {
   if (isRemote(store)) return store.connect()
@@ -32,7 +35,7 @@ export async function openStore(store: Store | RemoteStore): Promise<OpenStore> 
     directory: store.directory,
     lost: store.lost,
     history: store.history,
-    // Opening an open store again returns the same.
+    // Opening a store that is open already returns the same content.
     open: () => {
       const first = contents ?? store.open()
       contents = undefined

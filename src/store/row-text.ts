@@ -1,9 +1,9 @@
-/** Converts rows of a store to text that every database can hold. */
+/** Converts the rows of a store to text that every database can hold. */
 
-/** Some databases end a text at a NUL, others refuse it. Ids and names are stored with JSON's escapes, which leave ordinary texts unchanged. */
+/** Writes an id or a name with the escapes of JSON, which leave ordinary texts unchanged. Some databases end a text at a NUL, and others refuse it. */
 export const textOf = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-/** Parses the text of a row; undefined for a text that no store has written, whatever its checksum is. */
+/** Parses the text of a row. Returns undefined for a text that no store has written, even if its checksum is right. */
 export function parseRow(body: string): { readonly id: string } | undefined {
   try {
     const row = JSON.parse(body) as unknown

@@ -1,17 +1,20 @@
-/** A store may serve the async tasks and the command tasks of one process, each in its own tables. It is opened once, and closed by its last user. */
+/**
+ * One store may serve the async tasks and the command tasks of a process, which use different tables. The first of the two opens the store, and the
+ * last one closes it.
+ */
 import { STORE_TABLES, type Store, type StoreContents, type StoreTable } from './store.js'
 import { StoreInUseError } from './store-errors.js'
 
-/** The tables of each user. */
+/** The tables that each user of a store reads and writes. */
 const TABLES = {
   'async tasks': ['tasks', 'deliveries', 'featureStates'],
   'command tasks': ['commandTasks', 'commands', 'instances', 'featureStates'],
 } as const satisfies Readonly<Record<string, readonly StoreTable[]>>
 
-/** Both users have rows in it. */
+/** The only table that both users write. */
 const SHARED: StoreTable = 'featureStates'
 
-/** The users of a store. */
+/** A user of a store: the async tasks or the command tasks. */
 export type StoreUser = keyof typeof TABLES
 
 /** The rows of one user. */
@@ -19,27 +22,31 @@ export type ContentsOf<User extends StoreUser> = Pick<StoreContents, (typeof TAB
 
 /** A store that is open for one of its users. */
 export interface OpenedStore<User extends StoreUser> {
-  /** The content that belongs to this user, as of the opening. */
+  /** The content of the user's tables when the store was opened. */
   readonly contents: ContentsOf<User>
-  /** Ends the use. The last user closes the store. */
+  /** Ends the use. When the last user calls it, the store is closed. */
   readonly close: () => void | Promise<void>
 }
 
 interface Opening {
   /** The rows of users that have not started yet. */
   readonly rows: Map<StoreTable, readonly unknown[]>
-  /** The users since the store was opened. Its initial content is out of date for them. */
+  /** The users that the store has had since it was opened. For them its initial content is out of date. */
   readonly users: Set<StoreUser>
   count: number
 }
 
 const openings = new WeakMap<Store, Opening>()
 
-/** @throws StoreInUseError while another user of this kind, or another process, uses the store; StoreError if it cannot be read */
+/**
+ * Opens the store for a user, or joins the user that has opened it.
+ * @throws StoreInUseError while another user of the same kind, or another process, uses the store
+ * @throws StoreError when the store cannot be read
+ */
 export function useStore<User extends StoreUser>(store: Store, user: User): OpenedStore<User> {
   const opening = openings.get(store) ?? open(store)
   if (opening.users.has(user)) {
-    // The store's own error names it.
+    // This call throws the error of the store itself, which names the store.
     store.open()
     throw new StoreInUseError('The store', undefined)
   }

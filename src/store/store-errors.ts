@@ -4,11 +4,16 @@ import { preview } from '../text/preview.js'
 import type { StoreTable } from './store.js'
 
 /**
- * The codes of a `StoreError`. `STORE_IN_USE`: another process owns the store. `STORE_INVALID`: the file is not a store of this package. `STORE_DAMAGED`: its
- * content differs from what was written. `STORE_NEWER`: a later version of this package wrote it. `STORE_READ_ONLY`, `STORE_FULL`: the file system
- * refuses writes. `STORE_LOST`: the file or its log was removed, replaced or truncated while it was open, or another process has taken over the store
- * on a server. `STORE_UNAVAILABLE`: there is no safe version of SQLite, or no connection to the server. `STORE_CLOSED`: it is not open. `STORE_FAILED`:
- * any other reason, see `cause`.
+ * The codes of a `StoreError`:
+ * - `STORE_IN_USE`: another process owns the store.
+ * - `STORE_INVALID`: the file is not a store of this package.
+ * - `STORE_DAMAGED`: the content differs from what was written.
+ * - `STORE_NEWER`: a later version of this package wrote the store.
+ * - `STORE_READ_ONLY`, `STORE_FULL`: the file system refuses writes.
+ * - `STORE_LOST`: the file or its log was removed, replaced or truncated while the store was open, or another process has taken over a store on a server.
+ * - `STORE_UNAVAILABLE`: there is no safe version of SQLite, or no connection to the server.
+ * - `STORE_CLOSED`: the store is not open.
+ * - `STORE_FAILED`: any other reason, see `cause`.
  */
 export type StoreErrorCode =
   | 'STORE_IN_USE'
@@ -22,11 +27,11 @@ export type StoreErrorCode =
   | 'STORE_CLOSED'
   | 'STORE_FAILED'
 
-/** A store cannot be opened, read or written. Its content is unchanged. */
+/** A store cannot be opened, read or written. The content of the store is unchanged. */
 export class StoreError extends AgentTasksError {
   override readonly name: string = 'StoreError'
   declare readonly code: StoreErrorCode
-  /** The row that cannot be written; undefined if the error has another reason. */
+  /** The row that cannot be written; undefined when the error has another cause. */
   readonly row: StoreRow | undefined
 
   constructor(code: StoreErrorCode, message: string, options?: ErrorOptions & { readonly row?: StoreRow }) {
@@ -37,13 +42,13 @@ export class StoreError extends AgentTasksError {
 
 /** A row of a store. */
 export interface StoreRow {
-  /** Its table. */
+  /** The table of the row. */
   readonly table: StoreTable
-  /** Its id in the table, such as that of a task, a delivery or an owner. */
+  /** The id of the row in its table, such as the id of a task, a delivery or an owner. */
   readonly id: string
 }
 
-/** The error for a row that JSON or the store cannot hold. */
+/** Creates the error for a row that JSON or the store cannot hold. */
 export function rowError(file: string, row: StoreRow, cause: unknown): StoreError {
   const reason = cause instanceof Error ? ` (${cause.message})` : ''
   const message = `${file}: the row ${preview(row.id)} of table ${row.table} cannot be written${reason}.`
@@ -53,10 +58,10 @@ export function rowError(file: string, row: StoreRow, cause: unknown): StoreErro
 /** Another process owns the store. */
 export class StoreInUseError extends StoreError {
   override readonly name = 'StoreInUseError'
-  /** The process that owns it; undefined if it is unknown. */
+  /** The id of the process that owns the store; undefined when it is unknown. */
   readonly pid: number | undefined
 
-  /** @param other the owner and the alternatives, in words */
+  /** @param other who owns the store and what to use in place of it, in words */
   constructor(store: string, pid: number | undefined, other?: { readonly owner: string; readonly instead: string }) {
     const { owner, instead } = other ?? {
       owner: pid === undefined ? 'another process' : `process ${pid}`,

@@ -1,46 +1,48 @@
 /**
- * Writes changes to a store, one write after the other. The changes of one tick, or those during a write, become one write. A failed write is reported
- * and repeated until it succeeds, together with all later changes.
+ * Writes changes to a store, one write at a time. The changes of one tick, or those that come during a write, become one write. A failed write is
+ * reported, and repeated until it succeeds, together with all later changes.
  */
 import type { Clock } from '../clock.js'
 import type { Store, StoreChange } from './store.js'
 import { StoreError, type StoreRow } from './store-errors.js'
 
-/** The wait before a failed write is repeated, in ms: first and maximum. */
+/** The wait before a failed write is repeated, in ms. It doubles from `first` up to `most`. */
 const RETRY_MS = { first: 100, most: 30_000 } as const
 
 /** The changes since the last write. */
 export interface PendingChanges {
   /** Whether there is no change to write. */
   readonly isEmpty: () => boolean
-  /** Takes the pending changes, and those that are only written along with others. `stored` or `refused` follows. */
+  /** Takes the pending changes, and the changes that are written only together with others. `stored` or `refused` is called next. */
   readonly take: () => readonly StoreChange[]
-  /** The taken changes are stored. */
+  /** Called when the taken changes are stored. */
   readonly stored: () => void
-  /** The taken changes could not be stored. They are pending again, unless they have changed since. */
+  /** Called when the taken changes could not be stored. They are pending again, unless they have changed since. */
   readonly refused: () => void
-  /** The store cannot hold the row: from now on only its necessary parts are written. Returns false when it cannot be reduced. */
+  /**
+   * Called when the store cannot hold a row. From now on only the necessary parts of the row are written. Returns false when the row cannot be reduced.
+   */
   readonly reduce: (row: StoreRow) => boolean
 }
 
-/** A wait for a write. */
+/** Somebody who waits for a write. */
 export interface StoreWait {
-  /** All changes from before the wait are stored. */
+  /** Called when all changes from before the wait are stored. */
   readonly onStored: () => void
   /**
-   * The changes could not be stored and the wait has ended; pending changes are written later. A wait with this function ends with the first write
-   * of the changes from before it. A wait without it continues.
+   * Called when the first write of these changes fails; the changes are written later, but the wait has ended. A wait without this function continues
+   * until they are stored.
    */
   readonly onRefused?: (error: StoreError) => void
-  /** The row of the wait. If the store cannot hold it, only this wait is refused. The row must not be pending after that. */
+  /** A row that belongs to this wait. If the store cannot hold the row, only this wait is refused. After that, the row must not be pending. */
   readonly row?: StoreRow
 }
 
-/** Holds notifications back until the changes they are about are stored. */
+/** Holds notifications back until the changes that they report are stored. */
 export interface HeldNotifications {
   /** Runs a change whose notifications are held back. */
   readonly batch: (change: () => void) => void
-  /** The next `release` releases the notifications that wait now. */
+  /** Marks the notifications that are held now. The next `release` releases them. */
   readonly mark: () => void
   readonly release: () => void
 }
@@ -50,7 +52,7 @@ export interface StoreWriterOptions {
   readonly pending: PendingChanges
   readonly clock: Clock
   readonly report: (error: unknown) => void
-  /** Marked before each write, and released in one batch after it, when its waits have ended. */
+  /** The notifications. They are marked before each write, and released in one batch after the write, when its waits have ended. */
   readonly outbox: HeldNotifications
 }
 
@@ -75,33 +77,33 @@ export class StoreWriter {
     return this.#retryMs > 0
   }
 
-  /** Whether everything is stored. Otherwise a write is under way or follows at the end of this tick. */
+  /** Whether all changes are stored. Otherwise a write is in progress, or follows at the end of this tick. */
   isSettled(): boolean {
     if (this.#isStored) return true
     if (!this.isFailing) this.flush()
     return false
   }
 
-  /** Waits until the changes so far are stored. */
+  /** Adds a wait for the storage of all changes so far. */
   after(wait: StoreWait): void {
     this.#waits.push(wait)
     if (!this.isFailing || wait.onRefused !== undefined) this.flush()
   }
 
-  /** Resolves when the changes so far are stored. Rejects with StoreError when they cannot be stored now. */
+  /** Resolves when all changes so far are stored. Rejects with a StoreError when they cannot be stored now. */
   stored(): Promise<void> {
     if (this.#isStored) return Promise.resolve()
     return new Promise((onStored, onRefused) => this.after({ onStored, onRefused }))
   }
 
-  /** Writes the pending changes, and stops. Changes that cannot be written are lost. Never rejects. */
+  /** Writes the pending changes, and stops. Changes that the store refuses are lost. Never rejects. */
   async close(): Promise<void> {
     await this.#idle()
     this.#stopRetrying()
     this.#isClosed = true
   }
 
-  /** Awaits the current write, then writes the rest. */
+  /** Waits for the current write, and then writes the pending changes. */
   async #idle(): Promise<void> {
     for (let isLast = false; !isLast || this.#writing !== undefined;) {
       if (this.#writing === undefined) {
@@ -149,7 +151,7 @@ export class StoreWriter {
   #store(changes: readonly StoreChange[]): Promise<void> {
     try {
       if (this.#isClosed) throw new StoreError('STORE_CLOSED', 'The store was closed.')
-      // A store written in JavaScript may return undefined.
+      // The store may be written in JavaScript, and return undefined in place of a promise.
       return Promise.resolve(this.#options.store.write(changes))
     } catch (error) {
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on unchanged
@@ -183,7 +185,7 @@ export class StoreWriter {
     const written = new Set(waits)
     this.#refuse(toStoreError(error), (wait) => written.has(wait))
     if (pending.isEmpty()) {
-      // All of it was refused.
+      // The store refused every row, so nothing is left to write again.
       this.#stopRetrying()
       this.#end(this.#waits.splice(0))
     } else if (this.#waits.some(({ onRefused }) => onRefused !== undefined)) this.flush()
@@ -193,7 +195,7 @@ export class StoreWriter {
     this.#call(waits.map(({ onStored }) => onStored))
   }
 
-  /** A callback that throws must not affect the others. */
+  /** Calls each function. An exception of one must not affect the others. */
   #call(ends: readonly (() => void)[]): void {
     const { outbox, report } = this.#options
     if (ends.length === 0) return
@@ -208,7 +210,7 @@ export class StoreWriter {
     })
   }
 
-  /** Leaves out the row that caused a failure, or a part of it, so that it does not block the others. */
+  /** Removes the row that caused a failure, or a part of it, so that it does not block the other rows. */
   #leaveOut(error: unknown): boolean {
     const row = error instanceof StoreError ? error.row : undefined
     if (row === undefined) return false
@@ -219,7 +221,7 @@ export class StoreWriter {
     return isLeftOut
   }
 
-  /** Refuses the matching waits that can be refused. Returns whether there was one. */
+  /** Refuses the matching waits that have `onRefused`. Returns whether there was one. */
   #refuse(error: StoreError, isMeant: (wait: StoreWait) => boolean): boolean {
     const isRefused = (wait: StoreWait): boolean => wait.onRefused !== undefined && isMeant(wait)
     const refused = this.#waits.filter(isRefused)
@@ -242,7 +244,7 @@ export class StoreWriter {
       this.#retryTimer = undefined
       this.#writePending()
     }
-    // A lost store is not written again.
+    // A write to a lost store is not repeated.
     if (store.lost?.aborted === true) return
     this.#retryTimer = clock.setTimeout(retry, this.#retryMs, { name: 'retry of a write' })
   }

@@ -1,6 +1,6 @@
 /**
- * The port of durability: keeps tasks and their undelivered results, so that they survive the process. `sqliteStore` and
- * `memoryStore` implement it; `storeContract` of `agent-tasks/testing` checks your own implementation.
+ * The interface for durability. A store keeps tasks and their undelivered results, so that they survive the end of the process.
+ * `sqliteStore` and `memoryStore` implement it. `storeContract` of `agent-tasks/testing` checks your own implementation.
  */
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { DeliveryStatus } from '../../machines/records.js'
@@ -12,95 +12,93 @@ export type StoredJson = Readonly<Record<string, unknown>>
 
 /** A background task. */
 export interface StoredTask {
-  /** Unique among the stored tasks. */
+  /** The id of the task. It is unique among the stored tasks. */
   readonly id: string
-  /** The owner that receives its end. */
+  /** The owner that receives the result. */
   readonly owner: string
-  /** Its status. */
   readonly status: AsyncTaskStatus
-  /** The state of the message about its end. */
+  /** The state of the message that carries the result. */
   readonly delivery: DeliveryStatus
-  /** The number of its run; 1 for the first. */
+  /** The number of the task's current run; 1 for the first. */
   readonly attempt: number
-  /** The sequence number of its last change. */
+  /** The sequence number of the last change of the task. */
   readonly seq: number
-  /** When it was launched, in ms since the epoch. */
+  /** When the task was launched, in ms since the epoch. */
   readonly launchedAt: number
-  /** When it ended, in ms since the epoch. */
+  /** When the task ended, in ms since the epoch. */
   readonly completedAt?: number
-  /** Its deadline, in ms since the epoch. */
+  /** The deadline of the task, in ms since the epoch. */
   readonly deadlineAt?: number
   /** The record of the task. */
   readonly record: StoredJson
-  /** The data that a repeated run needs, and that finds its program. */
+  /** The data for another run of the task, and for finding its program after a restart. */
   readonly run?: StoredJson
 }
 
-/** A message with results. It is stored before it is sent, and removed when its owner has confirmed or returned it. */
+/** A message with results. It is stored before it is sent, and removed when its owner has confirmed or refused it. */
 export interface StoredDelivery {
-  /** The delivery id, which is never reused. */
+  /** The delivery id. No other message ever gets the same one. */
   readonly id: string
-  /** The owner that receives it. */
+  /** The owner that receives the message. */
   readonly owner: string
-  /** `sent`: its arrival is unknown. `accepted`: the host has accepted it, but not confirmed it yet. */
+  /** `sent`: it is unknown whether the message arrived. `accepted`: the host has accepted the message, but has not confirmed it yet. */
   readonly state: 'sent' | 'accepted'
-  /** When it was sent, in ms since the epoch. */
+  /** When the message was sent, in ms since the epoch. */
   readonly at: number
-  /** The tasks whose results it carries. */
+  /** The ids of the tasks whose results the message carries. */
   readonly taskIds: readonly string[]
-  /** The questions of durable tasks in it; absent without any. */
+  /** The questions of durable tasks in the message; absent when there are none. */
   readonly questions?: readonly QuestionRef[]
 }
 
 /** A command task. */
 export interface StoredCommandTask {
-  /** Unique among the stored command tasks. */
+  /** The id of the task. It is unique among the stored command tasks. */
   readonly id: string
-  /** The instance that runs its commands. */
+  /** The id of the instance that runs the commands. */
   readonly instanceId: string
-  /** Its status. */
   readonly status: string
-  /** Its place in the order of submission. */
+  /** The place of the task in the order of submission. */
   readonly seq: number
-  /** When it was submitted, in ms since the epoch. */
+  /** When the task was submitted, in ms since the epoch. */
   readonly createdAt: number
-  /** When it ended, in ms since the epoch. */
+  /** When the task ended, in ms since the epoch. */
   readonly completedAt?: number
   /** The record of the task. The outcomes of its commands are in separate rows. */
   readonly record: StoredJson
-  /** The request that submitted it, for repeated requests with the same idempotency key. */
+  /** The request that submitted the task. A repeated request with the same idempotency key is compared with it. */
   readonly submission?: StoredJson
 }
 
-/** A command of a command task that has ended. */
+/** A command that has ended. */
 export interface StoredCommand {
-  /** Unique among the stored commands. */
+  /** The id of the command. It is unique among the stored commands. */
   readonly id: string
-  /** The id of its task. */
+  /** The id of the task of the command. */
   readonly taskId: string
-  /** Its place among the commands of its task, from 0. */
+  /** The index of the command in its task, from 0. */
   readonly index: number
-  /** Its status, its times, and its result or error. */
+  /** The status and the times of the command, and its result or error. */
   readonly outcome: StoredJson
 }
 
 /** A remote worker that may connect again. */
 export interface StoredInstance {
-  /** The id under which it registered. */
+  /** The id under which the worker registered. */
   readonly id: string
-  /** The SHA-256 of its secret, in hexadecimal. */
+  /** The SHA-256 of the worker's secret, in hexadecimal. */
   readonly secretSha256: string
-  /** The data that it registered with. */
+  /** The data of the registration. */
   readonly registration: StoredJson
 }
 
-/** The state of a feature besides tasks, such as a schedule. */
+/** State of a feature that is not part of a task, such as a schedule. */
 export interface StoredFeatureState {
-  /** Unique among all features; it begins with the name of the feature. */
+  /** The id of the state. It begins with the name of the feature, and is unique among all features. */
   readonly id: string
   /** The name of the feature. */
   readonly feature: string
-  /** Its data. */
+  /** The data of the feature. */
   readonly data: StoredJson
 }
 
@@ -108,11 +106,11 @@ export interface StoredFeatureState {
 export interface StoreTables {
   /** Background tasks. */
   readonly tasks: StoredTask
-  /** Unconfirmed messages. */
+  /** Messages that are not confirmed yet. */
   readonly deliveries: StoredDelivery
   /** Command tasks. */
   readonly commandTasks: StoredCommandTask
-  /** The commands of command tasks that have ended. */
+  /** Ended commands of command tasks. */
   readonly commands: StoredCommand
   /** Remote workers. */
   readonly instances: StoredInstance
@@ -123,7 +121,7 @@ export interface StoreTables {
 /** The name of a table. */
 export type StoreTable = keyof StoreTables
 
-/** A change of one row. `put` adds or replaces a row; removing an id that is not stored is a no-op. */
+/** A change of one row. `put` adds or replaces a row. Removing an id that is not stored has no effect. */
 export type StoreChange = {
   readonly [Table in StoreTable]:
     { readonly table: Table; readonly put: StoreTables[Table] } | { readonly table: Table; readonly remove: string }
@@ -132,40 +130,44 @@ export type StoreChange = {
 /** The whole content of a store. Tasks and command tasks are in the order of `seq`. */
 export type StoreContents = { readonly [Table in StoreTable]: readonly StoreTables[Table][] }
 
-/** Keeps tasks on a disk, or elsewhere. */
+/** Keeps tasks on a disk, or elsewhere. Implement this interface for a store of your own. */
 export interface Store {
-  /** Its name in errors, such as the path of its file. Default: "the store". */
+  /** The name of the store in errors, such as the path of its file. Default: "the store". */
   readonly name?: string | undefined
-  /** A folder for the files of `survivesHost` programs; undefined without one. */
+  /** A folder for the files of programs that survive the host (`survivesHost`); undefined if the store has none. */
   readonly directory?: string | undefined
   /**
    * Takes ownership of the store and reads it. A store has one owner at a time, until `close` or the end of the process.
-   * @throws StoreInUseError while another process owns it; StoreError if it cannot be read. It is left unchanged then
+   * @throws StoreInUseError while another process owns the store
+   * @throws StoreError when the store cannot be read; the store is left unchanged
    */
   open(): StoreContents
   /**
-   * Writes all changes in order, or no change at all. Resolves when they are durable. A user of a store calls it again after it has settled; two
-   * users may call it at the same time.
-   * @throws StoreError: it rejects only when no change was written. If one row is the cause, because JSON or the store cannot hold it, `row` names it, and the
-   * manager writes the rest again with a reduced row
+   * Writes all changes in order, or writes no change. Resolves when the changes are durable. Each user of the store waits for its own write before it
+   * calls this again, but two users may call it at the same time.
+   * @throws StoreError only when no change was written. If one row is the cause, because JSON or the store cannot hold it, `row` names the row, and the
+   * manager writes the others again with a reduced row
    */
   write(changes: readonly StoreChange[]): Promise<void>
-  /** Aborts when the store is lost for good, for example to another owner; its reason is the StoreError. Absent for stores that cannot detect it. */
+  /** Aborts when the store is lost for good, for example to another owner. The reason is the StoreError. Absent for stores that cannot detect a loss. */
   readonly lost?: AbortSignal | undefined
-  /** The tasks that a manager no longer keeps. Absent without a history. */
+  /** The history: ended tasks that no manager holds any more. Absent for a store without a history. */
   readonly history?: TaskHistory | undefined
-  /** Ends the ownership, at the latest when it resolves. Closing again is a no-op. */
+  /** Ends the ownership, before the promise resolves. A second call has no effect. */
   close(): void | Promise<void>
 }
 
-/** A store in this process or on its disk. Its ownership has ended when `close` returns. */
+/** A store in this process or on its disk. When `close` returns, the ownership has ended. */
 export interface LocalStore extends Store {
   close(): void
 }
 
-/** A store in a file. Changes are durable when a write returns. */
+/** A store in a file. When a write returns, its changes are durable. */
 export interface FileStore extends LocalStore {
-  /** Writes as `write` does. @throws what `write` rejects with */
+  /**
+   * Like `write`, but synchronous.
+   * @throws StoreError as `write` does
+   */
   writeNow(changes: readonly StoreChange[]): void
 }
 

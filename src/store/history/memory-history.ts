@@ -11,7 +11,10 @@ import {
 } from './task-history.js'
 import { haveWords, wordsIn, wordsOf } from './search-words.js'
 
-/** Creates an empty history in memory. @param tasks its content by kind and id, as JSON text */
+/**
+ * Creates a history in memory.
+ * @param tasks the content, as JSON text by kind and id; default: empty
+ */
 export function memoryHistory(
   limits: Required<RetentionLimits>,
   now: () => number,

@@ -1,11 +1,11 @@
 /** The words by which a past task is found. */
 
-/** The limits of the index for a task: characters of its texts, different words, and characters of a word. */
+/** The limits of the index of one task: characters of its texts, the number of different words, and characters of one word. */
 const SEARCHED = { chars: 50_000, words: 2000, wordChars: 64 } as const
 
 const WORD = /[\p{L}\p{N}]+/gu
 
-/** The different words of a text, in lower case: runs of letters and digits. */
+/** Returns the different words of a text, in lower case. A word is a run of letters and digits. */
 export function wordsOf(text: string): string[] {
   const words = new Set<string>()
   for (const [word] of text.toLowerCase().matchAll(WORD)) {
@@ -15,7 +15,7 @@ export function wordsOf(text: string): string[] {
   return [...words]
 }
 
-/** The words of all texts in a record. */
+/** Returns the words of all texts in a record. */
 export function wordsIn(record: unknown): string[] {
   const texts: string[] = []
   let left: number = SEARCHED.chars
@@ -30,9 +30,9 @@ export function wordsIn(record: unknown): string[] {
   return wordsOf(texts.join(' '))
 }
 
-/** Whether a searched word also matches longer words that begin with it. Short beginnings would match too many. */
+/** Whether a searched word also finds longer words that begin with it. A beginning of one or two characters would find too many. */
 export const isBeginning = (wanted: string): boolean => wanted.length >= 3
 
-/** Whether each wanted word is one of the words, or the beginning of one. */
+/** Whether each wanted word equals one of the words, or is the beginning of one. */
 export const haveWords = (words: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every((start) => words.some((word) => (isBeginning(start) ? word.startsWith(start) : word === start)))

@@ -1,7 +1,8 @@
 /**
- * A history in its own SQLite file beside the store, so that opening a store stays fast however long the history is. Several processes of a session may
- * use the file at the same time. Added tasks survive the end of the process. A system crash may lose the last ones (`synchronous=NORMAL`:
- * https://sqlite.org/pragma.html#pragma_synchronous), which is acceptable because no result in the history is owed.
+ * A history in its own SQLite file beside the store, so that a store opens quickly however long its history is.
+ *
+ * Several processes of a session may use the file at the same time. Added tasks survive the end of the process. A system crash may lose the last ones
+ * (`synchronous=NORMAL`: https://sqlite.org/pragma.html#pragma_synchronous). This is acceptable, because the results of these tasks were delivered.
  */
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -20,11 +21,11 @@ import {
 } from './task-history.js'
 import { isBeginning, wordsIn, wordsOf } from './search-words.js'
 
-/** In the header of the file (https://sqlite.org/pragma.html#pragma_application_id): "agth". */
+/** The application id in the header of the file (https://sqlite.org/pragma.html#pragma_application_id). It spells "agth". */
 const APPLICATION_ID = 0x61677468
 const LAYOUT_VERSION = 1
 
-/** How long a process waits for another writer, in ms. */
+/** How long a process waits while another one writes, in ms. */
 const BUSY_MS = 5000
 
 const TABLES = `
@@ -36,20 +37,20 @@ const TABLES = `
 
 type Value = string | number | null
 
-/** A history in a file, which the first added task creates. */
+/** A history in a file. The first added task creates the file. */
 export interface SqliteHistory extends TaskHistory {
   /** Closes the file. The next call opens it again. */
   close(): void
 }
 
 /**
- * Creates a history in a file, which is opened on first use.
+ * Creates a history in a file. The first use opens the file.
  * @param now returns the current time, in ms since the epoch
  */
 export function sqliteHistory(file: string, limits: Required<RetentionLimits>, now: () => number): SqliteHistory {
   let open: OpenHistory | undefined
   const opened = (): OpenHistory => (open ??= new OpenHistory(file, limits, now))
-  /** A file that does not exist is an empty history. */
+  /** Reads the file, or returns `empty` if the file does not exist. */
   const reading = <Result>(read: (history: OpenHistory) => Result, empty: Result): Promise<Result> =>
     attempt(file, () => (open === undefined && !existsSync(file) ? empty : read(opened())))
   return {
@@ -73,8 +74,10 @@ async function attempt<Result>(file: string, run: () => Result): Promise<Result>
 }
 
 /**
- * Reads a history, also while others write it. Changes nothing. A file that does not exist is an empty history.
- * @throws StoreError
+ * Reads the tasks of a history file that match a query, the latest end first. Other processes may write the file meanwhile, and the file is not
+ * changed. A file that does not exist counts as an empty history.
+ * @param file the path of the history, such as `PATH-history` for a store in `PATH`
+ * @throws StoreError when the file is damaged, is not a history, or was written by a later version
  */
 export function readSqliteHistory(file: string, query: PastTaskQuery): Promise<readonly PastTask[]> {
   return attempt(file, () => {
@@ -195,7 +198,7 @@ class OpenHistory {
       try {
         this.#database.exec('ROLLBACK')
       } catch {
-        // SQLite has already rolled back, for example because the disk is full.
+        // SQLite has already rolled the transaction back, for example because the disk is full.
       }
       throw error
     }
@@ -207,7 +210,7 @@ function toTask({ id, body, sum }: Readonly<Record<string, unknown>>, file: stri
   throw new StoreError('STORE_DAMAGED', `${file}: the row ${JSON.stringify(id)} of the history is damaged.`)
 }
 
-/** @param earliest older ends are left out, in ms since the epoch */
+/** @param earliest tasks that ended before this time are left out, in ms since the epoch */
 function findTasks(database: Database, file: string, query: PastTaskQuery, earliest: number): PastTask[] {
   const { where, values } = conditionsOf(query, earliest)
   const text = `SELECT id, body, sum FROM tasks WHERE ${where.join(' AND ')} ORDER BY completed_at DESC, id DESC LIMIT ?`
@@ -240,7 +243,7 @@ function conditionsOf(
   return { where, values }
 }
 
-/** SQLite would create the file readable for everybody. */
+/** Creates the file with restricted permissions, because SQLite would make it readable for everybody. */
 function createFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
@@ -256,7 +259,7 @@ function checkLayout(database: Database, file: string): void {
   if (readPragma(database, 'application_id') !== APPLICATION_ID) {
     throw new StoreError(
       'STORE_INVALID',
-      `${file}: this file is not a history of agent-tasks. It was not changed; move it away.`,
+      `${file}: this file is not a history of agent-tasks. It was not changed. Move it to another folder.`,
     )
   }
   if (readPragma(database, 'user_version') > LAYOUT_VERSION) {
@@ -264,7 +267,7 @@ function checkLayout(database: Database, file: string): void {
   }
 }
 
-/** Creates the tables, or checks that they belong to this package. */
+/** Creates the tables in a new file. In an existing file, checks that agent-tasks has created them. */
 function prepare(database: Database, file: string): void {
   database.exec('BEGIN IMMEDIATE')
   try {

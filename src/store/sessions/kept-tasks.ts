@@ -1,9 +1,12 @@
-/** Decides which tasks of an earlier process its successor takes over. */
+/** Decides which tasks of an earlier process the next process of the session takes over. */
 import { hasEnded } from '../../../machines/task-status.js'
 import type { PastTask, TaskHistory } from '../history/task-history.js'
 import type { StoreContents, StoredTask } from '../store.js'
 
-/** Splits the content of a store. A task is dropped if it has ended, no stored delivery carries it, and `isKept` returns false. */
+/**
+ * Splits the content of a store into the rows to keep and the tasks to drop. A task is dropped if it has ended, no stored message carries its result,
+ * and `isKept` returns false.
+ */
 export function withoutOld(
   all: StoreContents,
   isKept: (task: StoredTask) => boolean,
@@ -16,7 +19,7 @@ export function withoutOld(
   }
 }
 
-/** Adds tasks that are not taken over to the history. A failure is ignored, because their results are not owed. */
+/** Adds the dropped tasks to the history. A failure is ignored, because their results have been delivered. */
 export function addToHistory(history: TaskHistory | undefined, tasks: readonly StoredTask[]): void {
   if (tasks.length === 0) return
   history?.add(tasks.map(toPastRow)).catch(() => undefined)

@@ -1,11 +1,11 @@
-/** A session in a store with one owner at a time, such as one on a server. It needs no files. */
+/** A session in a store that has one owner at a time, such as a store on a server. It needs no files of its own. */
 import type { OpenStore } from '../open-store.js'
 import type { StoreChange, StoredTask } from '../store.js'
 import { addToHistory, withoutOld } from './kept-tasks.js'
 import type { SessionOfStore } from './session-store.js'
 
 /**
- * Wraps the store of a session's only process.
+ * Wraps the store of the only process of a session.
  * @param isKept as for `sessionStore`
  */
 export function ownedSession(store: OpenStore, isKept: (task: StoredTask) => boolean): SessionOfStore {
@@ -23,7 +23,7 @@ export function ownedSession(store: OpenStore, isKept: (task: StoredTask) => boo
     open: () => {
       const { kept, dropped } = withoutOld(store.open(), isKept)
       for (const { id } of kept.tasks) earlierTasks.add(id)
-      // If removing them fails now, the next process drops them.
+      // If this removal fails, the next process drops the same tasks.
       if (dropped.length > 0) write(dropped.map(({ id }) => ({ table: 'tasks', remove: id }))).catch(() => undefined)
       addToHistory(store.history, dropped)
       return kept

@@ -4,9 +4,9 @@
  * | file | content |
  * |---|---|
  * | `HASH.json` | the session key; `HASH` is the beginning of its SHA-256 |
- * | `HASH-N.db` | a store of the session, and the files beside it |
- * | `HASH-runs` | the files of its programs |
- * | `HASH-history.db` | its history |
+ * | `HASH-N.db` | a store of the session, and its other files (lock, log) |
+ * | `HASH-runs` | the files of programs that the session runs |
+ * | `HASH-history.db` | the history of the session |
  * | `sessions-lock`, `sessions-owner` | the lock of the folder |
  */
 import { createHash } from 'node:crypto'
@@ -24,19 +24,22 @@ import { sqliteFile } from '../sqlite/sqlite-store.js'
 import { prepareFolder } from '../sqlite/store-file.js'
 import type { SessionFiles } from './session-store.js'
 
-/** How long a process waits for another one that starts or ends, in ms. */
+/** How long a process waits while another process of the folder starts or ends, in ms. */
 const LOCK_MS = 10_000
 
-/** The longest file with a session key, in bytes (1 MiB). */
+/** The maximum size of a file with a session key, in bytes (1 MiB). */
 const KEY_BYTES = 1024 * 1024
 
-/** The files of a store in the order of their removal. SQLite would apply a log without its database to the next one. */
+/**
+ * The files of a store, in the order in which they are removed. The database goes first, because SQLite would apply a log that is left to a later
+ * database of the same name.
+ */
 const SUFFIXES = ['', '-wal', '-shm', '-new', '-owner', '-owner.new', '-lock'] as const
 
-/** The name of everything that belongs to a session key. */
+/** Returns the beginning of all file names of a session. */
 export const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 16)
 
-/** The files of a session in a folder. Locking creates the folder. */
+/** Returns access to the files of a session in a folder. `lock` creates the folder. */
 export function sessionFolder(path: string, key: string): SessionFiles {
   const folder = resolve(path)
   const hash = hashOf(key)
@@ -78,14 +81,17 @@ export function sessionFolder(path: string, key: string): SessionFiles {
   }
 }
 
-/** A session key that a folder has files of. */
+/** A session that has files in a folder. */
 export interface ListedSession {
-  /** Undefined if the file that names it is missing. */
+  /** The session key; undefined if the file with the key is missing. */
   readonly key: string | undefined
   readonly files: readonly string[]
 }
 
-/** The sessions of a folder. @throws StoreError if it cannot be read */
+/**
+ * Returns the sessions that have files in a folder.
+ * @throws StoreError when the folder cannot be read
+ */
 export function listSessions(path: string): ListedSession[] {
   const folder = resolve(path)
   try {
@@ -103,7 +109,7 @@ export function listSessions(path: string): ListedSession[] {
 
 const historyFile = (folder: string, hash: string): string => join(folder, `${hash}-history.db`)
 
-/** The histories in a folder. */
+/** Returns the histories in a folder. */
 export function listHistories(path: string): readonly { readonly key: string | undefined; readonly file: string }[] {
   const folder = resolve(path)
   return readdirSync(folder).flatMap((name) => {
@@ -112,7 +118,7 @@ export function listHistories(path: string): readonly { readonly key: string | u
   })
 }
 
-/** Removes the histories of sessions without other files, once every entry is too old. */
+/** Removes the history of a session that has no other files, when all entries have passed the maximum age. */
 function removeOldHistories(folder: string): void {
   const names = readdirSync(folder)
   for (const name of names) {
@@ -140,7 +146,7 @@ function checkFolder(folder: string): void {
 function writeKey(folder: string, key: string): void {
   const file = keyFile(folder, hashOf(key))
   if (readKey(file) === key) return
-  // By rename, so that a reader never finds half a file, and a link is not followed.
+  // The file is written under another name and renamed, so that a reader never finds half a file, and a symbolic link is replaced and not followed.
   rmSync(`${file}.new`, { force: true })
   writeFileSync(`${file}.new`, JSON.stringify({ session: key }), { mode: 0o600, flag: 'wx' })
   renameSync(`${file}.new`, file)
@@ -159,11 +165,11 @@ function removeEmpty(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // The folder does not exist, or a program has files in it.
+    // The folder does not exist, or it still has files of a program.
   }
 }
 
-/** An unusable file of the session stops it, because its results would otherwise be lost without notice. */
+/** Adds advice to the error of a file that cannot be used. The session does not start without the file, because its results would be lost silently. */
 function withAdvice(store: FileStore, key: string): FileStore {
   return {
     ...store,
@@ -172,7 +178,7 @@ function withAdvice(store: FileStore, key: string): FileStore {
         return store.open()
       } catch (error) {
         if (!(error instanceof StoreError) || error instanceof StoreInUseError) throw error
-        const advice = `It belongs to the session ${JSON.stringify(key)}, which starts again when the file is repaired or moved elsewhere; another session (--session) starts at once.`
+        const advice = `It belongs to the session ${JSON.stringify(key)}. Repair the file or move it elsewhere to use this session, or use another session (--session).`
         throw new StoreError(error.code, `${error.message} ${advice}`, { cause: error })
       }
     },

@@ -1,12 +1,12 @@
 /**
- * The store of one session: of all processes with the same session key, one after another or at the same time. Each process owns one file. It starts
- * with a file that has no owner, or a new one, and moves the content of other files without owner into it.
+ * The store of one session. A session is all processes with the same session key, one after another or at the same time. Each process owns one file.
+ * It starts with a file that has no owner, or with a new one, and moves the content of all other files without an owner into it.
  *
- * 1. Files are opened, created and removed under the lock of their folder. So one process adopts all files without an owner, and no file is removed
- * that another process is about to open.
- * 2. Content that moves is first written to the new file, then removed from the old one. After a crash in between both files have it, and the
- * next process, which adopts both, finds the same ids.
- * 3. Only an empty file is removed, by its owner.
+ * 1. Files are opened, created and removed under the lock of their folder. So one process takes over all files without an owner, and no file is removed
+ * while another process is about to open it.
+ * 2. Content that moves is first written to the new file, and then removed from the old one. After a crash in between, both files have it. The next
+ * process takes over both, and finds the same ids.
+ * 3. Only an empty file is removed, and only by the process that owns it.
  */
 
 import type { FileStore, LocalStore, Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
@@ -15,33 +15,33 @@ import { StoreError, StoreInUseError } from '../store-errors.js'
 import type { SqliteHistory } from '../history/sqlite-history.js'
 import { addToHistory, withoutOld } from './kept-tasks.js'
 
-/** The files of one session key. */
+/** Access to the files of one session. */
 export interface SessionFiles {
   /** The history that all processes of the session share. */
   readonly history?: SqliteHistory | undefined
   /** The folder for the files of programs. All processes of the session share it, because the files of a running program cannot move. */
   readonly directory: string | undefined
   /**
-   * Keeps other processes from opening, creating and removing files.
+   * Locks the folder: other processes wait before they open, create or remove files.
    * @returns a function that releases the lock
-   * @throws StoreError
+   * @throws StoreError when the folder cannot be locked
    */
   lock(): () => void
-  /** The numbers of the files, in order. */
+  /** The numbers of the existing store files, in order. */
   numbers(): readonly number[]
-  /** A free number. */
+  /** A number that no store file has. */
   nextNumber(): number
-  /** The store in a file. Opening it creates the file. */
+  /** The store in the file with this number. Opening the store creates the file. */
   store(number: number): FileStore
-  /** Removes a file without an owner. */
+  /** Removes the file with this number, which must have no owner. */
   remove(number: number): void
 }
 
 /** The store of one process of a session. */
 export interface SessionOfStore extends Store {
-  /** The ids of the tasks that an earlier process of the session left in it. */
+  /** The ids of the tasks that earlier processes of the session left in the store. */
   readonly earlierTasks: ReadonlySet<string>
-  /** Stops all writes. The next process then sees the running tasks as interrupted, as if this process had been killed. */
+  /** Stops all writes. The next process then finds the running tasks interrupted, as if this process had been killed. */
   seal(): void
 }
 
@@ -58,7 +58,7 @@ interface OwnedFile {
 
 /**
  * Creates the store of a process.
- * @param isKept whether a task of an earlier process is taken over. It is called for ended tasks that are not in an unconfirmed message
+ * @param isKept whether an ended task of an earlier process is taken over. It is not asked for a task in an unconfirmed message, which is always taken over
  */
 export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => boolean): SessionStore {
   const earlierTasks = new Set<string>()
@@ -108,7 +108,10 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
   }
 }
 
-/** Takes ownership of every file without an owner. @throws StoreError for a file that cannot be read; then no file is owned */
+/**
+ * Takes ownership of every file without an owner.
+ * @throws StoreError when a file cannot be read; then this process owns no file
+ */
 function adopt(files: SessionFiles): OwnedFile[] {
   const adopted: OwnedFile[] = []
   for (const number of files.numbers()) {
@@ -130,7 +133,10 @@ function create(files: SessionFiles): OwnedFile {
   return { number, store, contents: store.open() }
 }
 
-/** Moves all content into the own file, except what is not kept. @throws StoreError; no content is lost, and no file is owned */
+/**
+ * Moves the content of all files into the file of this process, except tasks that are not kept.
+ * @throws StoreError when the content cannot be written; then no content is lost, and this process owns no file
+ */
 function gather(
   files: SessionFiles,
   own: OwnedFile,
@@ -147,7 +153,7 @@ function gather(
     ]
     if (changes.length > 0) own.store.writeNow(changes)
     for (const other of others) {
-      // If removing the file fails, its content is not found a second time.
+      // The old file is emptied before it is removed. If its removal fails, its content is not found a second time.
       other.store.writeNow(removals(other.contents))
       open.delete(other)
       other.store.close()
@@ -160,7 +166,7 @@ function gather(
   }
 }
 
-/** The rows of several files. Of two rows with the same id, the one with the later change wins. */
+/** Merges the rows of several files. If two rows have the same id, the one with the later change is used. */
 function union(contents: readonly StoreContents[]): StoreContents {
   const seqOf = (row: object): number => ('seq' in row && typeof row.seq === 'number' ? row.seq : 0)
   const merged = STORE_TABLES.map((table) => {
@@ -180,7 +186,7 @@ const puts = (contents: StoreContents): StoreChange[] =>
 const removals = (contents: StoreContents): StoreChange[] =>
   STORE_TABLES.flatMap((table) => contents[table].map(({ id }) => ({ table, remove: id }) as StoreChange))
 
-/** Updates the set of stored rows. */
+/** Adds and removes the changed rows in the set of stored rows. */
 function note(rows: Set<string>, changes: readonly StoreChange[]): void {
   for (const change of changes) {
     if ('put' in change) rows.add(`${change.table} ${change.put.id}`)
@@ -193,7 +199,7 @@ function closeAndRemove(files: SessionFiles, store: LocalStore, number: number):
   try {
     unlock = files.lock()
   } catch {
-    // An empty file is harmless: the next process of the session uses it.
+    // The file could not be removed. This is harmless, because the next process of the session uses the empty file.
   }
   store.close()
   if (unlock === undefined) return

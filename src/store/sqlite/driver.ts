@@ -1,8 +1,8 @@
-/** Selects SQLite: Node's own where it is safe, otherwise the package `@photostructure/sqlite`, which has the same interface. */
+/** Selects an SQLite: the one of Node if it is safe to use, otherwise the package `@photostructure/sqlite`, which has the same interface. */
 import { createRequire } from 'node:module'
 import { StoreError } from '../store-errors.js'
 
-/** The part of a database's interface that is used (https://nodejs.org/api/sqlite.html). */
+/** The part of the interface of a database that is used here (https://nodejs.org/api/sqlite.html). */
 export interface Database {
   exec(sql: string): void
   prepare(sql: string): Statement
@@ -21,12 +21,12 @@ interface Driver {
 }
 
 /**
- * Before 3.51.3 a checkpoint that runs beside another connection's write can lose committed transactions
+ * The first safe version. In earlier ones, a checkpoint that runs beside a write of another connection can lose committed transactions
  * (https://sqlite.org/wal.html#walresetbug).
  */
 const SAFE_VERSION = [3, 51, 3] as const
 
-/** The package to install where Node's own SQLite is missing or not safe. */
+/** The package to install when Node has no SQLite that is safe. */
 export const SQLITE_PACKAGE = '@photostructure/sqlite'
 
 let loaded: Driver | undefined
@@ -40,7 +40,7 @@ export function openDatabase(file: string, options: { readonly readOnly?: boolea
   return new loaded.DatabaseSync(file, options)
 }
 
-/** Whether stores need `SQLITE_PACKAGE` on this version of Node. */
+/** Whether a store on this version of Node needs `SQLITE_PACKAGE`. */
 export function needsSqlitePackage(): boolean {
   const version = process.versions['sqlite']
   return version === undefined || !isSafe(version)

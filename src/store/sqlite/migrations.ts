@@ -2,7 +2,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import type { Database } from './driver.js'
 
-/** The steps from each layout to the next: the first leads from 1 to 2. */
+/** The steps from each layout to the next. The first step leads from layout 1 to layout 2. */
 export const MIGRATIONS: readonly ((database: Database) => void)[] = [
   (database) =>
     database.exec(
@@ -11,7 +11,7 @@ export const MIGRATIONS: readonly ((database: Database) => void)[] = [
 ]
 
 /**
- * Saves a copy as `FILE-layout-N`, and migrates the file in one transaction.
+ * Saves a copy of the file as `FILE-layout-N`, and then migrates the file in one transaction.
  * @returns whether a migration was necessary
  */
 export function migrate(
@@ -23,11 +23,11 @@ export function migrate(
   const steps = migrations.slice(from - 1)
   if (steps.length === 0) return false
   const copy = `${file}-layout-${from}`
-  // A leftover of an earlier attempt that failed before the transaction.
+  // The copy may exist from an earlier attempt that failed before its transaction.
   rmSync(copy, { force: true })
-  // SQLite would create it readable for everybody.
+  // The file is created here with restricted permissions, because SQLite would make it readable for everybody.
   closeSync(openSync(copy, 'wx', 0o600))
-  // SQLite makes the copy, because a copy made with fs would miss the write-ahead log and drop the locks of this process.
+  // SQLite makes the copy. A copy made with `fs` would miss the write-ahead log, and closing its descriptor would drop the locks of this process.
   database.prepare('VACUUM INTO ?').run(copy)
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -38,7 +38,7 @@ export function migrate(
     database.exec('ROLLBACK')
     throw error
   }
-  // The version is read from the header of the file, not from the log.
+  // The checkpoint writes the new version to the header of the file, where other programs of this package read it.
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   return true
 }

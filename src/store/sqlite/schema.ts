@@ -1,7 +1,7 @@
 /**
- * The tables of a store file. Each row is stored whole, as JSON with a checksum; the other columns are for people who query the file.
+ * The tables of a store file. Each row is stored whole, as JSON with a checksum. The other columns are for people who query the file.
  *
- * A new layout needs a new number and a migration to it.
+ * A change of the layout needs a new layout number and a migration.
  */
 import { crc32 } from 'node:zlib'
 import type { StoreTable, StoreTables } from '../store.js'
@@ -10,7 +10,7 @@ import { StoreError } from '../store-errors.js'
 import type { Database } from './driver.js'
 import { MIGRATIONS } from './migrations.js'
 
-/** In the header of every store file (https://sqlite.org/pragma.html#pragma_application_id): "agtk". */
+/** The application id in the header of every store file (https://sqlite.org/pragma.html#pragma_application_id). It spells "agtk". */
 export const APPLICATION_ID = 0x6167746b
 
 /** The layout version, which is also in the header. */
@@ -20,10 +20,10 @@ type Value = string | number | null
 
 interface TableLayout<Row> {
   readonly name: string
-  /** The columns besides `id`, `body` and `sum`, with the value of each. */
+  /** The columns in addition to `id`, `body` and `sum`, each with a function that returns its value. */
   readonly columns: Readonly<Record<string, (row: Row) => Value>>
   readonly order: string
-  /** The layout that introduced it. Default: 1. */
+  /** The layout in which the table was introduced. Default: 1. */
   readonly since?: number
 }
 
@@ -73,7 +73,7 @@ export const LAYOUT: { readonly [Table in StoreTable]: TableLayout<StoreTables[T
   },
 }
 
-/** Creates the tables in an empty database. */
+/** Creates the tables of a store in an empty database. */
 export function createTables(database: Database): void {
   for (const { name, columns } of Object.values(LAYOUT)) {
     const own = Object.keys(columns).map((column) => `, ${column}`)
@@ -81,7 +81,7 @@ export function createTables(database: Database): void {
   }
 }
 
-/** The values of a row, in the order of its columns. */
+/** Returns the values of a row, in the order of the columns. */
 export function valuesOf<Table extends StoreTable>(table: Table, row: StoreTables[Table]): Value[] {
   const body = JSON.stringify(row)
   const columns: TableLayout<StoreTables[Table]>['columns'] = LAYOUT[table].columns
@@ -94,7 +94,7 @@ function layoutOf(database: Database): number {
 }
 
 /**
- * Reads every row of a table; an empty list for a table that the file's layout does not have yet.
+ * Reads every row of a table. Returns an empty list when the file has an older layout without the table.
  * @throws StoreError `STORE_DAMAGED` when a row differs from what was written
  */
 export function readTable<Table extends StoreTable>(

@@ -21,19 +21,19 @@ const REASONS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
   [SQLITE.notADatabase]: ['STORE_INVALID', 'it is not an SQLite database'],
 }
 
-/** The primary result code of an error of SQLite; undefined for any other error. */
+/** Returns the primary result code of an error of SQLite; undefined for any other error. */
 export function resultCode(error: unknown): number | undefined {
   const code = (error as { readonly errcode?: unknown } | null)?.errcode
   return typeof code === 'number' ? code & 0xff : undefined
 }
 
-/** Whether the cause of an error is the file, its disk or its readers, and not the row. */
+/** Whether the file, its disk or another process caused an error. Otherwise the row that was written did. */
 export function isOfFile(error: unknown): boolean {
   const code = resultCode(error)
   return code !== undefined && Object.values<number>(SQLITE).includes(code)
 }
 
-/** Converts an error of SQLite or the file system to a `StoreError` that names the file. */
+/** Converts an error of SQLite or of the file system to a `StoreError` that names the file. */
 export function toStoreError(file: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
   const system = (error as { readonly code?: unknown } | null)?.code

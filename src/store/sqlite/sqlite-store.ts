@@ -1,6 +1,6 @@
 /**
- * A store in one SQLite file. Committed changes survive the end of the process and of the machine: the log is on the disk before a write
- * returns (WAL, `synchronous=FULL`: https://sqlite.org/pragma.html#pragma_synchronous).
+ * A store in one SQLite file. Committed changes survive the end of the process and a crash of the machine, because the log is on the disk before a
+ * write returns (WAL, `synchronous=FULL`: https://sqlite.org/pragma.html#pragma_synchronous).
  */
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -37,26 +37,28 @@ import {
 /** The number of removed rows after which the file returns its free pages to the system. */
 const VACUUM_AFTER = 1000
 
-/** How long a writer waits for a reader that recovers the log, in ms. */
+/** How long a writer waits while a reader recovers the log, in ms. */
 const BUSY_MS = 5000
 
-/** The store files that this process has open, by their real paths. */
+/** The real paths of the store files that this process has open. */
 const openHere = new Set<string>()
 
 /** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
-  /** The limits of the history. `maxTasks: 0` turns it off. */
+  /** The limits of the history. With `maxTasks: 0` there is no history. */
   readonly retention?: RetentionLimits
-  /** Default: the platform's clock. */
+  /** The source of time. Default: the platform's clock. */
   readonly clock?: Clock
 }
 
 const optionTypes: OptionTypes<SqliteStoreOptions> = { retention: anObject, clock: aClock }
 
 /**
- * Creates a store in an SQLite file. A host opens it. The file and its folder are created if they do not exist, readable only for their owner. Goals,
- * outputs and errors of tasks are stored; values of environment variables are not. Tasks that a manager no longer keeps are in the history, in the file
- * `PATH-history`.
+ * Creates a store in an SQLite file. The manager that uses the store opens the file. The file and its folder are created if they do not exist, readable
+ * only for their owner.
+ *
+ * The file has the goals, outputs and errors of tasks, but no values of environment variables. Ended tasks that no manager holds any more are
+ * in the history, in the file `PATH-history`.
  * @param path the path of the file
  * @throws InvalidInputError for an invalid option
  */
@@ -77,9 +79,9 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Loc
   }
 }
 
-/** As `sqliteStore`, for a caller that needs synchronous writes. */
+/** Like `sqliteStore`, for a caller that needs synchronous writes. It has no history. */
 export function sqliteFile(path: string): FileStore {
-  // Resolved now, because the working directory may change.
+  // Resolved at once, because the working directory may change before the store is opened.
   const file = resolve(path)
   let open: OpenFile | undefined
   const writeNow = (changes: readonly StoreChange[]): void => {
@@ -104,7 +106,7 @@ export function sqliteFile(path: string): FileStore {
     },
     write: async (changes) => {
       writeNow(changes)
-      // A commit blocks the thread, so timers and sockets get a turn before the next one, which then includes their changes.
+      // A commit blocks the thread. Timers and sockets get a turn before the next commit, which then includes their changes.
       await nextTurn()
     },
     writeNow,
@@ -116,12 +118,12 @@ export function sqliteFile(path: string): FileStore {
 }
 
 /**
- * Reads a store, also while its owner runs. Changes nothing.
- * @throws StoreError if the file is damaged, or not a store
+ * Reads a store, also while its owner runs. The file is not changed.
+ * @throws StoreError when the file is damaged, or is not a store
  */
 export function readStore(file: string): StoreContents {
   try {
-    // A store that is open in this process must not be opened again: closing the second descriptor would drop the locks of this process.
+    // A store that this process has open must not be opened again, because closing the second descriptor would drop the locks of this process.
     if (!openHere.has(realPath(file)) && inspectFile(file) === undefined) {
       throw new StoreError('STORE_INVALID', `${file}: there is no such file.`)
     }
@@ -158,10 +160,10 @@ class OpenFile {
       const contents = readChecked(file)
       this.#identity = identityOf(file)
       this.#database = database = openDatabase(file)
-      // A copy that SQLite made of a store, as with VACUUM INTO, has no log.
+      // The mode is set at each opening, because a copy made with VACUUM INTO has no log.
       database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`)
       this.#contents = migrate(database, file, version) ? readContents(database, file) : contents
-      // Detects a file that cannot be written, which an empty transaction would not. It also creates the log.
+      // Writes once, to find out whether the file can be written: an empty transaction would succeed. The write also creates the log.
       database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${LAYOUT_VERSION}; COMMIT`)
       this.#log = new WatchedLog(file, database)
       this.#statements = prepareStatements(database)
@@ -172,7 +174,7 @@ class OpenFile {
     }
   }
 
-  /** The content of the file when it was opened; it is released afterwards. */
+  /** Returns the content of the file when it was opened, and releases the memory. */
   takeContents(): StoreContents {
     const contents = this.#contents ?? readContents(this.#database, this.#file)
     this.#contents = undefined
@@ -199,10 +201,10 @@ class OpenFile {
 
   close(): void {
     try {
-      // A driver may keep the log until its statements are garbage-collected.
+      // The checkpoint is explicit, because a driver may keep the log until its statements are garbage-collected.
       this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } catch {
-      // The log stays, and the next owner reads it.
+      // The checkpoint failed. The log stays, and the next owner reads it.
     }
     this.#database.close()
     this.#release()
@@ -226,11 +228,11 @@ class OpenFile {
     try {
       this.#database.exec('ROLLBACK')
     } catch {
-      // SQLite has already rolled back, for example because the disk is full.
+      // SQLite has already rolled the transaction back, for example because the disk is full.
     }
   }
 
-  /** SQLite reports no error when it writes to a removed file. */
+  /** Throws if the file was removed or replaced, because SQLite reports no error when it writes to a removed file. */
   #checkIdentity(): void {
     const identity = identityOf(this.#file)
     if (identity === this.#identity) return
@@ -249,7 +251,7 @@ function create(file: string): number {
   return inspectFile(file) ?? 0
 }
 
-/** Reads a file and checks it for damage, on a read-only connection. */
+/** Reads a file on a read-only connection, and checks it for damage. */
 function readChecked(file: string): StoreContents {
   const database = openDatabase(file, { readOnly: true })
   try {
@@ -257,7 +259,7 @@ function readChecked(file: string): StoreContents {
     const [first] = Object.values(database.prepare('PRAGMA integrity_check(1)').get() ?? {})
     if (first !== 'ok') throw new StoreError('STORE_DAMAGED', `${file}: its content is damaged (${String(first)}).`)
     const contents = readContents(database, file)
-    // A driver may keep a closed connection, and its open transaction, until its statements are garbage-collected.
+    // The commit is explicit, because a driver may keep a closed connection and its transaction until its statements are garbage-collected.
     database.exec('COMMIT')
     return contents
   } finally {

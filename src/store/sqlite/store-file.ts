@@ -29,7 +29,7 @@ export function prepareFolder(file: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
-    // For a parent without write permission, Node reports that it does not exist.
+    // The permission is checked first, because for a parent without write permission Node reports that the parent does not exist.
     accessSync(existingParentOf(folder), constants.W_OK)
     throw error
   }
@@ -42,17 +42,18 @@ function existingParentOf(folder: string): string {
 }
 
 /**
- * Each name of a file has its own lock. Call this with the lock held, because a new file has two names for a moment.
+ * Refuses a file with several names, because each name has a lock of its own, and two processes could open the file. Call this with the lock held: a
+ * file that is being created has two names for a moment.
  * @throws StoreError for a file with several names
  */
 export function refuseHardLinks(file: string): void {
-  // A leftover of a process that was killed while it created the file.
+  // A process that was killed while it created the file has left this second name.
   rmSync(unfinished(file), { force: true })
   const names = lstatSync(file, { throwIfNoEntry: false })?.nlink ?? 1
   if (names === 1) return
   throw new StoreError(
     'STORE_INVALID',
-    `${file}: it has ${names} hard links, so that two processes could open it. Keep one of them; copy a store to back it up.`,
+    `${file}: the file has ${names} hard links, so two processes could open it under different names. Keep one name. To back up a store, copy it.`,
   )
 }
 
@@ -66,9 +67,9 @@ export function refuseLink(file: string): void {
 }
 
 /**
- * Refuses a file that is not a store.
- * @returns the version of its layout; undefined when there is no file
- * @throws StoreError with the reason; the file is only read
+ * Checks that a file is a store. The file is only read.
+ * @returns the version of the layout; undefined when there is no file
+ * @throws StoreError with the reason, when the file is not a store
  */
 export function inspectFile(file: string): number | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false })
@@ -78,18 +79,18 @@ export function inspectFile(file: string): number | undefined {
     throw new StoreError('STORE_INVALID', `${file}: ${reason}. The file was not changed. Use another one.`)
   }
   if (!stats.isFile()) return refuse('it is not a file')
-  // SQLite would treat an empty file as a new database and remove the write-ahead log beside it.
-  if (stats.size === 0) return refuse('the file is empty, which no store is')
+  // SQLite would treat an empty file as a new database, and remove the write-ahead log beside it.
+  if (stats.size === 0) return refuse('the file is empty, and a store never is')
   const header = readHeader(file)
   if (header.toString('latin1', 0, HEADER.magic.length) !== HEADER.magic) return refuse('it is not an SQLite database')
   if (header.readUInt32BE(HEADER.applicationId) !== APPLICATION_ID) {
-    return refuse('it is an SQLite database, but no store of agent-tasks')
+    return refuse('it is an SQLite database, but not one that agent-tasks created as a store')
   }
   const version = header.readUInt32BE(HEADER.version)
   if (version > LAYOUT_VERSION) {
     throw new StoreError(
       'STORE_NEWER',
-      `${file}: it has layout ${version}, and this version of agent-tasks knows layouts up to ${LAYOUT_VERSION}. Update agent-tasks, or use another file.`,
+      `${file}: the store has layout ${version}, and this version of agent-tasks reads layouts up to ${LAYOUT_VERSION}. Update agent-tasks, or use another file.`,
     )
   }
   return version
@@ -106,14 +107,14 @@ function readHeader(file: string): Buffer {
   return header
 }
 
-/** Creates an empty store. It is renamed when it is complete, so that a crash leaves no partial file. */
+/** Creates an empty store. The file gets its name when it is complete, so that a crash leaves no partial store. */
 export function createFile(file: string): void {
   const draft = unfinished(file)
   for (const rest of ['', '-journal', '-wal', '-shm']) rmSync(`${draft}${rest}`, { force: true })
   closeSync(openSync(draft, 'wx', 0o600))
   const database = openDatabase(draft)
   try {
-    // Must be set before the log is switched on; afterwards it has no effect.
+    // `auto_vacuum` must be set before the log is switched on. Later it has no effect.
     database.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ${APPLICATION_ID}`)
     database.exec(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     createTables(database)
@@ -128,16 +129,16 @@ export function createFile(file: string): void {
   }
 }
 
-/** The name of a store that is being created. */
+/** The name of a store file while it is being created. */
 const unfinished = (file: string): string => `${file}-new`
 
-/** Identifies a file independently of its name. */
+/** Returns a text that identifies a file independently of its name; undefined when there is no file. */
 export function identityOf(file: string): string | undefined {
   const stats = statSync(file, { throwIfNoEntry: false, bigint: true })
   return stats && `${stats.dev}:${stats.ino}`
 }
 
-/** The path of a file, without links in the names of its folders. */
+/** Returns the path of a file without symbolic links in the names of its folders. */
 export function realPath(file: string): string {
   const absolute = resolve(file)
   try {

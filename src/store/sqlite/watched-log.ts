@@ -1,12 +1,12 @@
 /**
- * Watches the write-ahead log of an open store. If the log is removed or truncated, SQLite keeps writing to it without an error, and the next process
- * would not find these writes.
+ * Watches the write-ahead log of an open store. If the log is removed or truncated, SQLite keeps writing to it without an error, and the next
+ * process would not find these writes.
  */
 import { statSync } from 'node:fs'
 import { StoreError } from '../store-errors.js'
 import type { Database } from './driver.js'
 
-/** The sizes of the log's header and of a frame's header, in bytes (https://sqlite.org/fileformat.html#the_write_ahead_log). */
+/** The size of the header of the log, and of the header of a frame in it, in bytes (https://sqlite.org/fileformat.html#the_write_ahead_log). */
 const HEADER = { log: 32, frame: 24 } as const
 
 interface LogState {
@@ -26,12 +26,12 @@ export class WatchedLog {
     this.note()
   }
 
-  /** Call after each write. */
+  /** Remembers the state of the log. Call this after each write. */
   note(): void {
     this.#known = this.#look()
   }
 
-  /** @throws StoreError `STORE_LOST` */
+  /** @throws StoreError `STORE_LOST` when the log was removed, replaced or truncated */
   check(): void {
     const known = this.#known
     const now = this.#look()
@@ -46,7 +46,7 @@ export class WatchedLog {
     if (what === undefined) return
     throw new StoreError(
       'STORE_LOST',
-      `${this.#file}: the log was ${what} while the store was open. End this process normally: that saves what the store holds.`,
+      `${this.#file}: the log was ${what} while the store was open. End this process normally (not with SIGKILL): closing the store saves its content.`,
     )
   }
 
@@ -55,7 +55,7 @@ export class WatchedLog {
     return stats && { identity: `${stats.dev}:${stats.ino}`, bytes: Number(stats.size) }
   }
 
-  /** The size of the log that SQLite knows of. Another connection may have moved all of it to the database. */
+  /** Returns how much of the log SQLite still needs, in bytes. It is 0 when another connection has moved all content to the database. */
   #bytesInUse(): number {
     const { log } = this.#database.prepare('PRAGMA wal_checkpoint(NOOP)').get() ?? {}
     const { page_size: page } = this.#database.prepare('PRAGMA page_size').get() ?? {}

@@ -184,7 +184,7 @@ describe('the owner of a store', () => {
     linkSync(file, join(folder, 'second.db'))
     const error = refusal(() => sqliteStore(join(folder, 'second.db')).open())
     expect(error.code).toBe('STORE_INVALID')
-    expect(error.message).toContain('second.db: it has 2 hard links, so that two processes could open it.')
+    expect(error.message).toContain('second.db: the file has 2 hard links, so two processes could open it')
     rmSync(join(folder, 'second.db'))
     const store = sqliteStore(file)
     expect(store.open().tasks).toHaveLength(1)
@@ -245,7 +245,7 @@ describe('a store refuses, and leaves as it is,', () => {
     const database = openDatabase(file)
     database.exec('CREATE TABLE songs (name)')
     database.close()
-    expectUntouched('STORE_INVALID', /no store of agent-tasks/)
+    expectUntouched('STORE_INVALID', /not one that agent-tasks created/)
   })
 
   it('K11: a store of a later version', async () => {
