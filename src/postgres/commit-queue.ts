@@ -1,4 +1,4 @@
-/** Serializes the writes of a store: changes that arrive during a write are combined into the next one. */
+/** Runs the writes of a store one at a time. Changes that arrive during a write become one next write. */
 import type { StoreChange } from '../store/store.js'
 
 interface Waiting {
@@ -8,8 +8,8 @@ interface Waiting {
 }
 
 /**
- * @param write writes all changes in order, or rejects when it has written no change
- * @returns a write function for concurrent callers. When changes of several callers are refused together, those of each caller are tried alone
+ * @param write writes all changes in order. It rejects when it has written no change
+ * @returns a write function for concurrent callers. When a write with changes of several callers is refused, the changes of each caller are tried alone
  */
 export function commitQueue(
   write: (changes: readonly StoreChange[]) => Promise<void>,

@@ -1,22 +1,22 @@
-/** One connection to the server. It opens on first use, and again after it broke. */
+/** One connection to the server. It opens when it is first used, and again after it broke. */
 import { StoreError } from '../store/store-errors.js'
 import { isAnswer, NotConnectedError } from './postgres-failure.js'
 
-/** A connection to PostgreSQL: the part of `pg` and PGlite that is used here. */
+/** A connection to PostgreSQL: the part of `pg` and PGlite that the store uses. */
 export interface PostgresClient {
-  /** Runs a statement with the values of its parameters. Rejects with `severity: 'ERROR'` when the server refuses it. */
+  /** Runs a statement with the values of its parameters. Rejects with `severity: 'ERROR'` when the server refuses the statement. */
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
   /** Ends the connection. */
   end(): Promise<void>
-  /** Adds a listener for the end of the connection, also when it breaks. Without this method, the next statement detects it. */
+  /** Adds a listener for the end of the connection, also for one that breaks. Without this method, only the next statement detects the end. */
   on?(event: 'end', listener: () => void): unknown
 }
 
-/** The address of the server, in the form of `pg`. Further options of `pg` are passed on (https://node-postgres.com/apis/client). */
+/** The address of the server, in the form that `pg` accepts. Other options of `pg` are passed on (https://node-postgres.com/apis/client). */
 export interface PostgresAddress {
   /** The host name or address. Default `localhost`. */
   readonly host?: string
-  /** Default 5432. */
+  /** The port. Default 5432. */
   readonly port?: number
   /** The database. Default: the name of the user. */
   readonly database?: string
@@ -24,7 +24,7 @@ export interface PostgresAddress {
   readonly user?: string
   /** The password, or a function that returns it for each connection. */
   readonly password?: string | (() => string | Promise<string>)
-  /** Options of TLS, or true. */
+  /** The TLS options, or true for the defaults. */
   readonly ssl?: boolean | object
   readonly [option: string]: unknown
 }
@@ -32,7 +32,7 @@ export interface PostgresAddress {
 /** A row of a result. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** The time limits for connecting and for a statement, in ms. A connection that exceeds one is treated as broken. */
+/** The time limits for connecting and for one statement, in ms. A connection that exceeds a limit counts as broken. */
 const LIMITS = { connectionTimeoutMillis: 10_000, query_timeout: 30_000 } as const
 
 /** Connects with `pg`. */
@@ -40,12 +40,12 @@ export async function connectWithPg(address: string | PostgresAddress): Promise<
   const { Client } = await loadPg()
   const given = typeof address === 'string' ? { connectionString: address } : address
   const client = new Client({ ...LIMITS, keepAlive: true, application_name: 'agent-tasks', ...given })
-  // Without a listener, an error event after that would end the process.
+  // Without a listener, an error event after the connection has ended would end the process.
   client.on('error', () => undefined)
   try {
     await client.connect()
   } catch (error) {
-    // A statement on a client that has not connected would never settle.
+    // Not awaited. A statement on a client that has not connected would never settle.
     client.end().catch(() => undefined)
     throw error
   }
@@ -64,7 +64,7 @@ async function loadPg() {
 export class Connection {
   readonly #connect: () => Promise<PostgresClient>
   #client: Promise<PostgresClient> | undefined
-  /** The last statement; it never rejects. A client runs one at a time. */
+  /** Resolves when the last statement has settled; it never rejects. A client runs one statement at a time. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(connect: () => Promise<PostgresClient>) {
@@ -73,7 +73,9 @@ export class Connection {
 
   /**
    * Runs a statement after the earlier ones.
-   * @throws NotConnectedError if it was not sent; the server's error if the server refused it; any other error if its outcome is unknown
+   * @throws NotConnectedError when the statement was not sent
+   * @throws the error of the server when the server refused the statement
+   * @throws any other error when it is unknown whether the statement had an effect
    */
   query(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     const running = this.#last.then(() => this.#run(text, values))
@@ -114,13 +116,13 @@ export class Connection {
     try {
       await (await connecting)?.end()
     } catch {
-      // The connection was broken already.
+      // The connection was already broken.
     }
   }
 
   #drop(connecting: Promise<PostgresClient>): void {
     this.#forget(connecting)
-    // Not awaited, because ending a broken connection may hang.
+    // Not awaited, because ending a broken connection may never settle.
     connecting.then((client) => client.end()).catch(() => undefined)
   }
 

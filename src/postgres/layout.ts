@@ -4,16 +4,16 @@ import type { Connection } from './connection.js'
 import { LAYOUT_TABLE, LAYOUT_VERSION, type Statements } from './statements.js'
 
 /**
- * Creates the schema or its tables if they are missing, or migrates an older layout. Hosts that do so at the same time wait for each other.
+ * Creates the schema and its tables if they are missing, or migrates an older layout. Hosts that do this at the same time wait for each other.
  * @param name the name of the store in errors
- * @throws StoreError for a schema with other tables, or of a later version; it is left unchanged
+ * @throws StoreError for a schema with other tables, and for one of a later version; the schema is left unchanged
  */
 export async function prepareSchema(
   connection: Connection,
   statements: Statements,
   { schema, name }: { readonly schema: string; readonly name: string },
 ): Promise<void> {
-  // With a current layout, the user needs no rights to create tables.
+  // The layout is checked first. If it is current, nothing is created, and the user needs no right to create tables.
   if ((await layoutOf(connection, statements, { schema, name })) === LAYOUT_VERSION) return
   await connection.query('BEGIN')
   try {
@@ -32,7 +32,7 @@ export async function prepareSchema(
 }
 
 /**
- * The layout version of a schema; 0 without tables.
+ * Returns the layout version of a schema; 0 when it has no tables.
  * @throws StoreError as `prepareSchema` does
  */
 export async function layoutOf(
@@ -49,7 +49,10 @@ export async function layoutOf(
   const [row] = await connection.query(statements.version)
   const version = row?.['version']
   if (typeof version !== 'number' || version < 1) {
-    throw new StoreError('STORE_DAMAGED', `${name}: the version of its layout is ${JSON.stringify(version)}.`)
+    throw new StoreError(
+      'STORE_DAMAGED',
+      `${name}: the version of the layout is ${JSON.stringify(version)}, expected a number from 1 to ${LAYOUT_VERSION}.`,
+    )
   }
   if (version <= LAYOUT_VERSION) return version
   const message = `${name}: a later version of agent-tasks wrote it (layout ${version}, this one knows ${LAYOUT_VERSION}). Update agent-tasks.`

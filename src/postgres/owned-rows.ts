@@ -5,17 +5,17 @@ import { isAnswer, NotConnectedError, toStoreError } from './postgres-failure.js
 import { lostError, pause, readOwner, type PossessionOptions, type Tenure } from './possession.js'
 import { toArrays } from './rows.js'
 
-/** The wait before a write with an unknown outcome is sent again, in ms: first and maximum. */
+/** The wait before a write with an unknown outcome is sent again, in ms. It doubles from `first` up to `most`. */
 const AGAIN_MS = { first: 50, most: 2000 } as const
 
-/** How many numbers a write has used up: none; its own; or one more, for the statement that prevents a later commit of it. */
+/** How many batch numbers a write has used: none; its own; or two, when a fence has prevented a later commit of the write. */
 const USED = { none: 0, written: 1, fenced: 2 } as const
 
 export class OwnedRows {
   readonly #options: PossessionOptions
   readonly #epoch: number
   readonly #lost = new AbortController()
-  /** The number of the next write. */
+  /** The batch number of the next write. */
   #batch: number
 
   constructor(options: PossessionOptions, { epoch, batch }: Tenure) {
@@ -24,12 +24,12 @@ export class OwnedRows {
     this.#batch = batch
   }
 
-  /** Aborted when another process has taken over. */
+  /** Aborts when another process has taken over the store. */
   get lost(): AbortSignal {
     return this.#lost.signal
   }
 
-  /** Ends the ownership. Later writes fail. */
+  /** Ends the ownership, so that later writes fail. Returns their error. */
   lose(why: string): StoreError {
     const error = lostError(this.#options.name, why)
     this.#lost.abort(error)
@@ -43,7 +43,7 @@ export class OwnedRows {
   async write(changes: readonly StoreChange[]): Promise<void> {
     const { connection, statements, session, leaseMs, name, clock } = this.#options
     const values = [session, leaseMs, this.#epoch, this.#batch, ...toArrays(changes, name)]
-    // After a write without a reply, the server may have committed it, or may still do so.
+    // Whether a write had no reply. The server may have committed it, or may still do so.
     let isUnknown = false
     let refusal: unknown
     for (let wait: number = AGAIN_MS.first; ; wait = Math.min(wait * 2, AGAIN_MS.most)) {
@@ -66,14 +66,20 @@ export class OwnedRows {
     }
   }
 
-  /** Moves on to the next free number. @throws StoreError for a refused write that can have no effect any more */
+  /**
+   * Advances to the next free batch number. Returns whether the write is stored.
+   * @throws StoreError for a refused write that can have no effect any more
+   */
   #isWritten(used: number, refusal: unknown): boolean {
     this.#batch += used
     if (used === USED.fenced) throw toStoreError(this.#options.name, refusal)
     return used === USED.written
   }
 
-  /** Finds out why a write had no effect. @throws StoreError when another process owns the store */
+  /**
+   * Finds out why a write had no effect, from the row of the owner.
+   * @throws StoreError when another process owns the store
+   */
   async #numbersUsed(isUnknown: boolean): Promise<number> {
     const owner = await readOwner(this.#options)
     if (owner === undefined) throw this.lose('its owner row was removed')
@@ -87,7 +93,8 @@ export class OwnedRows {
   }
 
   /**
-   * Used when the server refuses a write whose earlier attempt had no reply: prevents a later commit of that attempt, unless it is committed already.
+   * Uses up the batch number of a write, so that it cannot be committed later. This is necessary when the server refuses a write whose earlier
+   * attempt had no reply. If that attempt is committed already, the fence has no effect.
    */
   async #fence(): Promise<number> {
     const { connection, statements, session } = this.#options

@@ -1,6 +1,6 @@
 /**
- * The ownership of a store: a row with an epoch and an expiry time, by the clock of the server. Each owner has its own epoch and writes only under it.
- * A process that was stopped for longer than its lease therefore writes nothing after another one has taken over.
+ * The ownership of a store: a row with an epoch and an expiry time, measured by the clock of the server. Each owner has its own epoch, and writes only
+ * under this epoch. A process that was stopped for longer than its lease can therefore write nothing after another process has taken over.
  */
 import { hostname } from 'node:os'
 import { unrefTimer, type Clock } from '../clock.js'
@@ -8,7 +8,7 @@ import { StoreError, StoreInUseError } from '../store/store-errors.js'
 import type { Connection, Row } from './connection.js'
 import type { Statements } from './statements.js'
 
-/** The maximum wait between two checks of an expiring lease, in ms. */
+/** The maximum time between two checks of a lease that is about to expire, in ms. */
 const LOOK_MS = 1000
 
 export interface PossessionOptions {
@@ -21,15 +21,15 @@ export interface PossessionOptions {
   readonly name: string
 }
 
-/** The epoch of this owner, and the number of its next write. */
+/** The epoch of this owner, and the batch number of its next write. */
 export interface Tenure {
   readonly epoch: number
   readonly batch: number
 }
 
 /**
- * Takes ownership. While another owner's lease has not expired it waits, because that owner may be dead.
- * @throws StoreInUseError when that owner renews its lease
+ * Takes ownership. While the lease of another owner has not expired, it waits, because that owner may be dead.
+ * @throws StoreInUseError when the other owner renews its lease
  */
 export async function takePossession(options: PossessionOptions): Promise<Tenure> {
   const { connection, statements, session, leaseMs, clock, name } = options
@@ -48,15 +48,15 @@ export async function takePossession(options: PossessionOptions): Promise<Tenure
   }
 }
 
-/** The row of the current owner; undefined before the first one. */
+/** Returns the row of the current owner; undefined when the store never had one. */
 export async function readOwner({ connection, statements, session }: PossessionOptions): Promise<Row | undefined> {
   const [owner] = await connection.query(statements.owner, [session])
   return owner
 }
 
 /**
- * Renews the lease until the returned function is called. A failed renewal is repeated: until another process takes over, this one owns the store, also
- * after an outage of the server.
+ * Renews the lease until the returned function is called. A failed renewal is repeated, also after an outage of the server: this process owns the
+ * store until another one takes over.
  * @param onLost called once, when another process has taken over
  */
 export function keepPossession(options: PossessionOptions, epoch: number, onLost: () => void): () => void {
@@ -71,7 +71,7 @@ export function keepPossession(options: PossessionOptions, epoch: number, onLost
         return
       }
     } catch {
-      // The server is away. The next write reports it.
+      // The server cannot be reached. The next write reports the error.
     }
     if (!isEnded) wait()
   }
@@ -87,7 +87,7 @@ export function keepPossession(options: PossessionOptions, epoch: number, onLost
 }
 
 export const lostError = (name: string, why: string): StoreError =>
-  new StoreError('STORE_LOST', `${name}: ${why}. Nothing is written any more; end this process.`)
+  new StoreError('STORE_LOST', `${name}: ${why}. This process can no longer write to the store: end it.`)
 
 export const pause = (clock: Clock, ms: number): Promise<void> =>
   new Promise((resolve) => clock.setTimeout(resolve, ms, { name: 'wait for a store', kind: 'poll' }))

@@ -15,27 +15,27 @@ const REASONS: Readonly<Record<string, readonly [StoreErrorCode, string]>> = {
   '57P03': ['STORE_UNAVAILABLE', 'the server is starting or ending'],
 }
 
-/** The messages for errors without a reply of the server. */
+/** The texts for errors that come without a reply of the server. */
 const NO_ANSWER: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens at this address',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name of the host cannot be looked up now',
 }
 
-/** There is no connection, for the reason in `cause`. The statement was not sent. */
+/** There is no connection, and `cause` is the reason. The statement was not sent. */
 export class NotConnectedError extends Error {
   override readonly name = 'NotConnectedError'
 }
 
 /**
- * Whether an error is the server's reply to a statement, which then had no effect. An error that ends the connection is not a reply, because the
- * statement may have been committed before it.
+ * Whether an error is the server's reply to a statement, which then had no effect. An error that ends the connection does not count, because the server
+ * may have committed the statement before it.
  */
 export function isAnswer(error: unknown): boolean {
   return (error as { readonly severity?: unknown } | null)?.severity === 'ERROR'
 }
 
-/** An error of the server or of the connection as a `StoreError` that names the store. */
+/** Converts an error of the server or of the connection to a `StoreError` that names the store. */
 export function toStoreError(name: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
   if (error instanceof NotConnectedError) return toStoreError(name, error.cause)

@@ -1,4 +1,4 @@
-/** The history of a session, in a table of its schema. */
+/** The history of a session, in a table of the schema of the store. */
 import { crc32 } from 'node:zlib'
 import type { Clock } from '../clock.js'
 import { textOf } from '../store/row-text.js'
@@ -27,7 +27,7 @@ export interface HistoryOptions {
 }
 
 export function postgresHistory({ connection, statements, session, clock, name, limits }: HistoryOptions): TaskHistory {
-  // The first task that a process adds starts a sweep, because some processes add only a few.
+  // The first added task starts a sweep, because a process may end before it has added enough tasks for one.
   let sinceSweep: number = SWEEP.every
   const run = async (text: string, values: unknown[]): Promise<readonly Row[]> => {
     try {
@@ -50,7 +50,7 @@ export function postgresHistory({ connection, statements, session, clock, name, 
   }
   return {
     add: async (tasks) => {
-      // An insert may contain each id only once.
+      // One insert may contain an id only once, so only the last task of each id is added.
       const last = new Map(tasks.map((task) => [`${task.kind} ${task.id}`, task]))
       await run(statements.history.add, [session, ...toColumns([...last.values()])])
       sinceSweep += last.size
@@ -73,7 +73,7 @@ export function toPastTask({ id, body, checksum }: Row, name: string): PastTask 
   throw new StoreError('STORE_DAMAGED', `${name}: the row ${JSON.stringify(id)} of the history is damaged.`)
 }
 
-/** The columns of the added rows, in the order of the statement. */
+/** Converts tasks to arrays, one for each column, in the order of the columns in the statement. */
 function toColumns(tasks: readonly PastTask[]): unknown[][] {
   const rows = tasks.map((task) => {
     const { kind, id, owner, name, status, completedAt, record } = task
@@ -84,7 +84,7 @@ function toColumns(tasks: readonly PastTask[]): unknown[][] {
   return Array.from({ length: 10 }, (_, column) => rows.map((row) => row[column]))
 }
 
-/** The query's values after the session; null where the query does not restrict a column. */
+/** Returns the parameters of the query after the session. Null for a column that the query does not restrict. */
 export function toConditions(
   { kind, owner, name, status, text, before, limit }: PastTaskQuery,
   earliest: number,

@@ -1,8 +1,8 @@
 /**
- * A store in PostgreSQL, which survives the loss of its owner's machine.
+ * A store in PostgreSQL. It survives the loss of the machine on which its owner runs.
  *
- * When the connection breaks during a write, its outcome is unknown. It is then sent again under the same number until the outcome is known; a used
- * number has no effect. So a write that resolves is stored, and one that rejects is not.
+ * When the connection breaks during a write, it is unknown whether the write was committed. The write is then sent again with the same batch number,
+ * until the server answers. A batch number that was used has no effect. So a write that resolves is stored, and a write that rejects is not.
  */
 import { systemClock, type Clock } from '../clock.js'
 import {
@@ -30,19 +30,19 @@ import { statementsFor } from './statements.js'
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
   /**
-   * The URL of the database (`postgres://…`), options of `pg`'s `Client`, or a function that connects, for example one that fetches a token first. It is
-   * called for each new connection.
+   * The URL of the database (`postgres://…`), options for the `Client` of `pg`, or a function that connects, for example one that fetches a token first.
+   * The function is called for each new connection.
    */
   readonly connection: string | PostgresAddress | (() => Promise<PostgresClient>)
-  /** The schema of the tables. It is created if it does not exist. Default `agent_tasks`. */
+  /** The schema of the tables. The store creates it if it does not exist. Default `agent_tasks`. */
   readonly schema?: string
-  /** The session within the schema. Each session has one owner at a time. Default `default`. */
+  /** The name of the session. A schema can have several sessions, and each has one owner at a time. Default `default`. */
   readonly session?: string
-  /** How long the store stays reserved after its owner died, in ms. A live owner renews the lease in time. Default 15000, at least 500. */
+  /** How long the store stays reserved after its owner died, in ms. A live owner renews the lease before that. Default 15000; at least 500. */
   readonly leaseMs?: number
-  /** The limits of the history. `maxTasks: 0` turns it off. */
+  /** The limits of the history. With `maxTasks: 0` there is no history. */
   readonly retention?: RetentionLimits
-  /** Default: the platform's clock. */
+  /** The source of time. Default: the platform's clock. */
   readonly clock?: Clock
 }
 
@@ -77,9 +77,10 @@ const optionTypes: OptionTypes<PostgresStoreOptions> = {
 }
 
 /**
- * Creates a store in a schema of PostgreSQL. It connects in `openStore`. Goals, outputs and errors of tasks are stored; values of environment variables
- * are not. It has no files, so `survivesHost` programs need another store.
- * @throws InvalidInputError, InvalidSettingError
+ * Creates a store in a schema of PostgreSQL. `openStore` connects it. It stores the goals, outputs and errors of tasks, but no values of environment
+ * variables. It has no files, so programs with `survivesHost` need another store.
+ * @throws InvalidInputError for an unknown option, or an option of a wrong type
+ * @throws InvalidSettingError for a number out of its range
  */
 export function postgresStore(options: PostgresStoreOptions): RemoteStore {
   checkOptions(options, optionTypes)
@@ -89,7 +90,11 @@ export function postgresStore(options: PostgresStoreOptions): RemoteStore {
   return { name, connect: () => connect(options, name) }
 }
 
-/** Prepares access to a schema, without owning a session. It connects with the first statement. @throws InvalidInputError, InvalidSettingError */
+/**
+ * Prepares access to a schema without owning a session. The first statement connects.
+ * @throws InvalidInputError for an unknown option, or an option of a wrong type
+ * @throws InvalidSettingError for a number out of its range
+ */
 export function connectSchema(options: PostgresStoreOptions) {
   checkOptions(options, optionTypes)
   const { connection, schema = DEFAULTS.schema } = options
@@ -101,7 +106,7 @@ export function connectSchema(options: PostgresStoreOptions) {
   }
 }
 
-/** The name of a store or a whole schema in errors. */
+/** The name in errors, of one session's store or of the whole schema. */
 function nameOf({ connection, schema = DEFAULTS.schema }: PostgresStoreOptions, session?: string): string {
   const place = session === undefined ? `schema ${schema}` : `schema ${schema}, session ${session}`
   return `${addressOf(connection)} (${place})`
@@ -163,16 +168,16 @@ function toOpenStore(options: PossessionOptions, rows: OwnedRows, epoch: number,
   }
 }
 
-/** Lets the next owner start at once. */
+/** Ends the lease, so that the next owner need not wait. */
 async function release({ connection, statements, session }: PossessionOptions, epoch: number): Promise<void> {
   try {
     await connection.query(statements.release, [session, epoch])
   } catch {
-    // Otherwise the lease expires.
+    // The server cannot be reached. The lease expires by itself.
   }
 }
 
-/** Host, port and database, without user and password. */
+/** Returns the host, the port and the database, without the user and the password. */
 function addressOf(connection: PostgresStoreOptions['connection']): string {
   if (typeof connection === 'function') return 'PostgreSQL'
   if (typeof connection !== 'string') {

@@ -1,4 +1,4 @@
-/** Reads a store without owning it, also while its owner runs. Changes nothing. */
+/** Reads a store without owning it, also while its owner runs. The store is not changed. */
 import type { StoreContents } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
 import { layoutOf } from './layout.js'
@@ -9,24 +9,24 @@ import { LAYOUT_VERSION } from './statements.js'
 import { toStoreError } from './postgres-failure.js'
 import { toContents } from './rows.js'
 
-/** The tasks of one session, as stored. */
+/** One session of a schema. */
 export interface StoredPostgresSession {
-  /** Its name. */
+  /** The name of the session. */
   readonly session: string
-  /** The process that owns it now. */
+  /** The process that owns the session now; undefined when there is none. */
   readonly holder: string | undefined
-  /** Its content, or the reason why it cannot be read. */
+  /** The content of the session, or the reason why it cannot be read. */
   readonly read: { readonly contents: StoreContents } | { readonly error: Error }
 }
 
 /**
- * Reads the sessions of a schema, or only `options.session`.
- * @throws StoreError if the server cannot be reached, or the schema does not belong to this package
+ * Reads all sessions of a schema, or only `options.session`.
+ * @throws StoreError when the server cannot be reached, or the schema does not belong to this package
  */
 export async function readPostgresStore(options: PostgresStoreOptions): Promise<readonly StoredPostgresSession[]> {
   const { connection, statements, schema, name } = connectSchema(options)
   try {
-    // The schema is empty: its first owner creates the tables.
+    // The schema has no tables. The first owner of a session creates them.
     if ((await layoutOf(connection, statements, { schema, name })) === 0) return []
     const sessions = await connection.query(statements.sessions)
     const read = async (session: string): Promise<StoredPostgresSession['read']> => {
@@ -54,7 +54,7 @@ export async function readPostgresStore(options: PostgresStoreOptions): Promise<
 
 /**
  * Reads the history of all sessions of a schema, or only of `options.session`.
- * @throws as `readPostgresStore`
+ * @throws StoreError as `readPostgresStore` does
  */
 export async function readPostgresHistory(
   options: PostgresStoreOptions,

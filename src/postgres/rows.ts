@@ -1,4 +1,4 @@
-/** Converts changes of a store to arrays for a statement, and rows back. */
+/** Converts changes of a store to the arrays of a statement, and rows of the database back. */
 import { crc32 } from 'node:zlib'
 import { parseRow, textOf } from '../store/row-text.js'
 import { STORE_TABLES, type StoreChange, type StoreContents } from '../store/store.js'
@@ -6,8 +6,9 @@ import { rowError, StoreError } from '../store/store-errors.js'
 import type { Row } from './connection.js'
 
 /**
- * The last change of each row, as arrays: kinds and ids of removed rows, then kinds, ids, places, bodies and checksums of written ones.
- * @throws StoreError with `row`, for a value that JSON cannot hold
+ * Returns the last change of each row, as arrays: the kinds and ids of removed rows, and then the kinds, ids, places, bodies and checksums of written
+ * rows.
+ * @throws StoreError with `row`, for a value that JSON cannot represent
  */
 export function toArrays(changes: readonly StoreChange[], name: string): unknown[][] {
   const last = new Map(changes.map((change) => [`${change.table} ${idOf(change)}`, change]))
@@ -49,7 +50,7 @@ function toBody({ table, put }: Put, name: string): string {
   }
 }
 
-/** The sort key of a row. */
+/** Returns the sort key of a row: reading a store returns the rows of a table in this order. */
 function placeOf(row: Put['put']): number {
   if ('seq' in row) return row.seq
   if ('at' in row) return row.at

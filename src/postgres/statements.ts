@@ -1,15 +1,18 @@
 /**
- * The tables of a schema, and the statements on them. Each statement is independent and names its schema, so that a pooler may run each on another
- * connection. A write is one statement, and so one round trip and one commit.
+ * The tables of a schema, and the statements on them. Each statement names its schema and depends on no other statement, so that a connection pooler
+ * can run each one on another connection. A write is one statement, and so needs one round trip and one commit.
  */
 
 /** The version of the layout. */
 export const LAYOUT_VERSION = 3
 
-/** The marker of a schema of this package. */
+/** The table that marks a schema as one of this package. */
 export const LAYOUT_TABLE = 'agent_tasks_layout'
 
-/** The key of the lock under which a schema is created (https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS): "agtk". */
+/**
+ * The key of the advisory lock under which a schema is created. It spells "agtk"
+ * (https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS).
+ */
 const CREATION_LOCK = 0x6167746b
 
 export type Statements = ReturnType<typeof statementsFor>
@@ -24,14 +27,14 @@ export function statementsFor(name: string) {
       WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.relname`,
     version: `SELECT version FROM ${schema}.${LAYOUT_TABLE}`,
     createSchema: `CREATE SCHEMA ${schema}`,
-    /** The migrations: the first creates layout 1, each further one leads to the next layout. */
+    /** The migrations. The first one creates layout 1, and each later one leads to the next layout. */
     layouts: [
       [
         `CREATE TABLE ${schema}.${LAYOUT_TABLE} (version int NOT NULL)`,
         `INSERT INTO ${schema}.${LAYOUT_TABLE} VALUES (${LAYOUT_VERSION})`,
         `CREATE TABLE ${schema}.owners (
         session text PRIMARY KEY, epoch bigint NOT NULL, batch bigint NOT NULL, expires_at timestamptz NOT NULL, holder text NOT NULL)`,
-        // A text column, because jsonb refuses \u0000.
+        // The column has the type text, because jsonb refuses \u0000.
         `CREATE TABLE ${schema}.rows (
         session text NOT NULL, kind text NOT NULL, id text NOT NULL, seq double precision NOT NULL, body text NOT NULL, checksum bigint NOT NULL,
         PRIMARY KEY (session, kind, id))`,
@@ -40,7 +43,7 @@ export function statementsFor(name: string) {
         view(schema, 'deliveries', 'deliveries', ['owner', 'state', 'at', 'taskIds']),
       ],
       [
-        // The words are computed by this package, so that all stores find the same tasks.
+        // This package computes the words, so that a search finds the same tasks in every kind of store.
         `CREATE TABLE ${schema}.history (
         session text NOT NULL, kind text NOT NULL, id text NOT NULL, owner text NOT NULL, name text NOT NULL, status text NOT NULL,
         completed_at double precision NOT NULL, bytes int NOT NULL, words tsvector NOT NULL, body text NOT NULL, checksum bigint NOT NULL,
@@ -52,28 +55,34 @@ export function statementsFor(name: string) {
     ],
     setVersion: `UPDATE ${schema}.${LAYOUT_TABLE} SET version = ${LAYOUT_VERSION}`,
 
-    /** $1 session, $2 lease in ms, $3 holder. One row when the store is possessed now. */
+    /** Parameters: $1 session, $2 lease in ms, $3 holder. Returns one row when the caller has taken the store. */
     take: `INSERT INTO ${schema}.owners AS o (session, epoch, batch, expires_at, holder)
       VALUES ($1, 1, 0, ${after('$2')}, $3)
       ON CONFLICT (session) DO UPDATE SET epoch = o.epoch + 1, expires_at = excluded.expires_at, holder = excluded.holder
       WHERE o.expires_at <= clock_timestamp()
       RETURNING epoch::float8 AS epoch, batch::float8 AS batch`,
-    /** $1 session. */
+    /** Parameter: $1 session. */
     owner: `SELECT epoch::float8 AS epoch, batch::float8 AS batch, holder, extract(epoch FROM expires_at)::float8 AS until,
       extract(epoch FROM expires_at - clock_timestamp())::float8 * 1000 AS left_ms FROM ${schema}.owners WHERE session = $1`,
-    /** $1 session, $2 lease in ms, $3 epoch. One row while the store is possessed. */
+    /** Parameters: $1 session, $2 lease in ms, $3 epoch. Returns one row while the caller owns the store. */
     renew: `UPDATE ${schema}.owners SET expires_at = ${after('$2')} WHERE session = $1 AND epoch = $3 RETURNING 1 AS one`,
-    /** $1 session, $2 epoch. */
+    /** Parameters: $1 session, $2 epoch. */
     release: `UPDATE ${schema}.owners SET expires_at = clock_timestamp() WHERE session = $1 AND epoch = $2`,
-    /** $1 session, $2 epoch, $3 batch. Invalidates the batch number, so that a write which may still be on its way has no effect. A write adds 1. */
+    /**
+     * Parameters: $1 session, $2 epoch, $3 batch. A write adds 1 to the batch number, and this adds 2. A write with the old number that is still on its
+     * way then has no effect.
+     */
     fence: `UPDATE ${schema}.owners SET batch = batch + 2 WHERE session = $1 AND epoch = $2 AND batch = $3`,
 
-    /** Those who have or had an owner, with the one of now. */
+    /** All sessions that have or had an owner, with their present owners. */
     sessions: `SELECT session, CASE WHEN expires_at > clock_timestamp() THEN holder END AS holder FROM ${schema}.owners ORDER BY session`,
 
-    /** $1 session. */
+    /** Parameter: $1 session. */
     read: `SELECT kind, id, body, checksum::float8 AS checksum FROM ${schema}.rows WHERE session = $1 ORDER BY kind, seq, id`,
-    /** $1 session, $2 lease in ms, $3 epoch, $4 batch, then what is removed ($5 kinds, $6 ids) and put ($7 kinds, $8 ids, $9 seqs, $10 bodies, $11 checksums). */
+    /**
+     * Parameters: $1 session, $2 lease in ms, $3 epoch, $4 batch. Then the rows to remove ($5 kinds, $6 ids) and the rows to put ($7 kinds, $8 ids,
+     * $9 seqs, $10 bodies, $11 checksums).
+     */
     write: `WITH owner AS (
         UPDATE ${schema}.owners SET batch = batch + 1, expires_at = ${after('$2')}
         WHERE session = $1 AND epoch = $3 AND batch = $4 RETURNING session),
@@ -92,7 +101,9 @@ export function statementsFor(name: string) {
 }
 
 const historyStatements = (schema: string) => ({
-  /** $1 session, then arrays: $2 kinds, $3 ids, $4 owners, $5 names, $6 statuses, $7 ends, $8 bytes, $9 words, $10 bodies, $11 checksums. */
+  /**
+   * Parameters: $1 session, and then arrays: $2 kinds, $3 ids, $4 owners, $5 names, $6 statuses, $7 ends, $8 bytes, $9 words, $10 bodies, $11 checksums.
+   */
   add: `INSERT INTO ${schema}.history
     SELECT $1, n.kind, n.id, n.owner, n.name, n.status, n.completed_at, n.bytes, array_to_tsvector(array_remove(string_to_array(n.words, ' '), '')),
       n.body, n.checksum
@@ -100,30 +111,33 @@ const historyStatements = (schema: string) => ({
       AS n (kind, id, owner, name, status, completed_at, bytes, words, body, checksum)
     ON CONFLICT (session, kind, id) DO UPDATE SET owner = excluded.owner, name = excluded.name, status = excluded.status,
       completed_at = excluded.completed_at, bytes = excluded.bytes, words = excluded.words, body = excluded.body, checksum = excluded.checksum`,
-  /** $1 session, $2 kind, $3 id. */
+  /** Parameters: $1 session, $2 kind, $3 id. */
   find: `SELECT id, body, checksum::float8 AS checksum FROM ${schema}.history WHERE session = $1 AND kind = $2 AND id = $3`,
-  /** $1 session, $2 kind, $3 earliest end, $4 owner, $5 name, $6 status, $7 words, $8 and $9 the place before which, $10 limit; null for any. */
+  /**
+   * Parameters: $1 session, $2 kind, $3 earliest end, $4 owner, $5 name, $6 status, $7 words, $8 and $9 the end and the id before which tasks are
+   * wanted, $10 limit. Null does not restrict.
+   */
   query: `SELECT id, body, checksum::float8 AS checksum FROM ${schema}.history
     WHERE session = $1 AND kind = $2 AND completed_at >= $3::float8 AND ($4::text IS NULL OR owner = $4) AND ($5::text IS NULL OR name = $5)
       AND ($6::text IS NULL OR status = $6) AND ($7::text IS NULL OR words @@ $7::tsquery)
       AND ($8::float8 IS NULL OR (completed_at, id COLLATE "C") < ($8::float8, $9::text COLLATE "C"))
     ORDER BY completed_at DESC, id COLLATE "C" DESC LIMIT $10`,
-  /** $1 session, $2 how many. Each row also has the sums of all. */
+  /** Parameters: $1 session, $2 how many. Each row also has the number and the size of all tasks. */
   earliest: `SELECT kind, id, completed_at AS "completedAt", history.bytes, total.tasks, total.bytes AS total FROM ${schema}.history,
       (SELECT count(*)::float8 AS tasks, coalesce(sum(bytes), 0)::float8 AS bytes FROM ${schema}.history WHERE session = $1) AS total
     WHERE session = $1 ORDER BY completed_at LIMIT $2`,
-  /** $1 session, $2 kinds, $3 ids. */
+  /** Parameters: $1 session, $2 kinds, $3 ids. */
   remove: `DELETE FROM ${schema}.history h USING unnest($2::text[], $3::text[]) AS gone (kind, id)
     WHERE h.session = $1 AND h.kind = gone.kind AND h.id = gone.id`,
 })
 
-/** The given number of ms from now, by the clock of the server. */
+/** Returns the SQL for a time this many ms from now, by the clock of the server. */
 const after = (ms: string): string => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`
 
-/** Replaces a NUL and lone surrogates, which JSON allows and a text of PostgreSQL does not. The views show a replacement character. */
+/** Replaces NUL and lone surrogates by the replacement character. JSON allows them, but a text of PostgreSQL does not. Only the views use this. */
 const READABLE = String.raw`regexp_replace(body, '\\u(0000|d[89a-f][0-9a-f]{2})', '\\ufffd', 'g')::json`
 
-/** A view of rows as columns, for people. Values are JSON, as in the rows. */
+/** Creates a view that shows the fields of rows as columns, for people. The values are JSON, as in the rows. */
 function view(schema: string, name: string, kind: string, fields: readonly string[]): string {
   const columns = fields.map((field) => `body -> '${field}' AS ${toSnakeCase(field)}`)
   return `CREATE VIEW ${schema}.${name} AS SELECT session, id, ${columns.join(', ')}

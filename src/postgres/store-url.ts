@@ -1,14 +1,14 @@
-/** URLs of stores, for the command line and configuration files. */
+/** Reads URLs of stores, from the command line and from configuration files. */
 import { InvalidSettingError } from '../errors.js'
 import type { PostgresStoreOptions } from './postgres-store.js'
 
-/** Whether a text is a PostgreSQL URL, and not a file path. */
+/** Whether a text is the URL of a PostgreSQL database. Otherwise it is a file path. */
 export const isPostgresUrl = (text: string): boolean => /^postgres(ql)?:\/\//i.test(text)
 
 /**
- * Parses a URL. Besides the parameters of `pg`, it may have `schema` and `session`.
- * @param setting the name of the setting in errors, which never show the URL because it may contain a password
- * @throws InvalidSettingError
+ * Parses the URL of a store. It may have the parameters of `pg`, and `schema` and `session`.
+ * @param setting the name of the setting in errors. Errors never show the URL, because it may contain a password
+ * @throws InvalidSettingError for a text that is not a URL
  */
 export function parsePostgresUrl(
   text: string,

@@ -369,7 +369,7 @@ describe('a schema', () => {
 
   it.each([
     ['later', 99, 'STORE_NEWER', 'Update agent-tasks.'],
-    ['damaged', 0, 'STORE_DAMAGED', 'the version of its layout is 0'],
+    ['damaged', 0, 'STORE_DAMAGED', 'the version of the layout is 0'],
   ])('of a %s version is refused', async (_what, version, code, text) => {
     const schema = freshSchema()
     await stored(schema)
