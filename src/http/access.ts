@@ -1,9 +1,9 @@
 /**
- * Access control of an HTTP server: the `Host` and `Origin` checks, and bearer tokens (RFC 6750).
+ * Access control of an HTTP server: it checks `Host` and `Origin`, and bearer tokens (RFC 6750).
  *
- * A foreign web page is recognised by its `Origin`, a rebound DNS name by its `Host`; both are refused with 403. Local programs send no
- * `Origin`. Nor do the images and scripts of a page, which browsers mark with `Sec-Fetch-Site` instead (W3C Fetch Metadata).
- * When tokens are configured, a request must carry one of them.
+ * Two kinds of requests are refused with 403. A foreign web page has a foreign `Origin`. A page whose DNS name was rebound to this machine has a foreign
+ * `Host`. Local programs send no `Origin`. Requests for images and scripts of a page have none either, but browsers mark them with `Sec-Fetch-Site`
+ * (W3C Fetch Metadata). If tokens are configured, a request must have one of them.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -21,28 +21,25 @@ export interface Refusal {
 export interface AccessOptions {
   /** The address the server listens on. */
   readonly host: string
-  /** Accepted in `Host`, besides loopback names, IP addresses and `host`. */
+  /** Host names that are accepted in `Host`. Loopback names, IP addresses and `host` are always accepted. */
   readonly allowedHosts: readonly string[]
   /** Origins of other sites whose pages may use the server. */
   readonly origins: readonly string[]
-  /** Any one of these grants access; with none configured, no token is needed. */
+  /** A request needs one of these tokens. If the list is empty, no token is needed. */
   readonly tokens: readonly string[]
-  /**
-   * The scheme and the ports at which the server serves pages. A page of another port of the same server counts as its own.
-   * Default: it serves no pages.
-   */
+  /** The scheme and the ports at which the server serves pages. All of these pages may use the server. Default: the server serves no pages. */
   readonly pages?: () => { readonly scheme: 'http' | 'https'; readonly ports: readonly number[] }
 }
 
 export interface Access {
-  /** Checks `Host` and `Origin`. */
+  /** Checks `Host` and `Origin`. Returns undefined when the request is allowed. */
   checkSource(request: IncomingMessage): Refusal | undefined
-  /** The allowed foreign origin to name in CORS headers, if the request comes from one. */
+  /** Returns the origin to name in CORS headers: that of the request, if it is an allowed foreign one. */
   foreignOrigin(request: Pick<IncomingMessage, 'headers'>): string | undefined
   readonly needsToken: boolean
-  /** Whether no token is needed, or the request carries a valid one. */
+  /** Whether the request has a valid token, or no token is needed. */
   isAuthorized(request: IncomingMessage): boolean
-  /** Compares in constant time. */
+  /** Whether a token is valid. The comparison takes the same time for every token. */
   isToken(token: string): boolean
 }
 
@@ -53,18 +50,18 @@ export function createAccess(options: AccessOptions): Access {
   const origins = new Set(options.origins)
   const needsToken = digests.length > 0
 
-  // DNS rebinding needs a name: an IP address in `Host` is safe.
+  // DNS rebinding needs a name, so an IP address in `Host` is safe.
   const isAllowedName = (name: string): boolean => isLoopback(name) || isIP(name) !== 0 || hosts.has(name.toLowerCase())
 
   const isToken = (token: string): boolean => {
     const given = digest(token)
-    // No early exit: the time must not depend on which token matches.
+    // Compares with every token, because an early exit would show by its time which token matches.
     return digests.reduce((isMatch, known) => timingSafeEqual(known, given) || isMatch, false)
   }
 
   /**
-   * Whether the server itself served the page: its origin names the host that the request names. That host is allowed, but the page of any
-   * other machine at the same port would have an address in its origin that is allowed as well.
+   * Whether the server itself served the page: the origin of the page names the same host as the request. The host must be equal, because a page of
+   * another machine at the same port also has an IP address in its origin, and IP addresses are allowed.
    */
   const isOwn = (origin: string, host: string): boolean => {
     if (pages === undefined) return false
@@ -74,7 +71,7 @@ export function createAccess(options: AccessOptions): Access {
     return page.port === server.port || [page, server].every((url) => ports.includes(portOf(url)))
   }
 
-  // What clients without a page of their own send.
+  // The origins that clients without a page of their own send.
   const isLocal = (origin: string): boolean => isLoopback(options.host) && origin === 'http://localhost'
 
   return {
@@ -90,7 +87,11 @@ export function createAccess(options: AccessOptions): Access {
         url.username !== '' ||
         !isAllowedName(bareHostname(url))
       ) {
-        return { status: 403, code: 'FOREIGN_HOST', error: 'This Host is not allowed.' }
+        return {
+          status: 403,
+          code: 'FOREIGN_HOST',
+          error: 'The host name in the header Host is not allowed. The setting allowedHosts can allow it.',
+        }
       }
       if (origin === undefined) return isPartOfForeignPage(headers) ? FOREIGN_ORIGIN : undefined
       return origins.has(origin) || isLocal(origin) || isOwn(origin, host) ? undefined : FOREIGN_ORIGIN
@@ -104,15 +105,19 @@ export function createAccess(options: AccessOptions): Access {
   }
 }
 
-const FOREIGN_ORIGIN: Refusal = { status: 403, code: 'FOREIGN_ORIGIN', error: 'This Origin is not allowed.' }
+const FOREIGN_ORIGIN: Refusal = {
+  status: 403,
+  code: 'FOREIGN_ORIGIN',
+  error: 'Web pages of this origin may not use this server.',
+}
 
-/** The answer to a request without a valid token. */
+/** Returns the answer to a request without a valid token. */
 export function unauthorized({ headers: { authorization } }: Pick<IncomingMessage, 'headers'>): Refusal {
   const refused = { status: 401, code: 'UNAUTHORIZED' } as const
   return authorization === undefined
     ? {
         ...refused,
-        error: 'A token is required: Authorization: Bearer <token>',
+        error: 'A token is required. Send the header Authorization: Bearer <token>',
         headers: { 'www-authenticate': 'Bearer' },
       }
     : {
@@ -124,19 +129,19 @@ export function unauthorized({ headers: { authorization } }: Pick<IncomingMessag
 
 const NO_BEARER = 'The Authorization header has no bearer token. Expected: Authorization: Bearer <token>'
 
-/** The bearer token of a request, valid or not. */
+/** Returns the bearer token of a request, whether it is valid or not. */
 export function bearerTokenOf({ headers: { authorization } }: Pick<IncomingMessage, 'headers'>): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
 }
 
-/** The remote address. It is never read from a header: any client can write those. */
+/** Returns the remote address. It is not read from a header, because any client can write those. */
 export function addressOf({ socket }: Pick<IncomingMessage, 'socket'>): string {
   return socket.remoteAddress?.replace(/^::ffff:/, '') ?? 'unknown'
 }
 
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** Whether a browser loads this for a page of another origin: an image, say. A link that a user follows is no part of a page. */
+/** Whether a page of another origin loads this, for example as an image. A link that a user follows does not count. */
 function isPartOfForeignPage(headers: IncomingMessage['headers']): boolean {
   const site = headers['sec-fetch-site']
   return (site === 'cross-site' || site === 'same-site') && headers['sec-fetch-dest'] !== 'document'

@@ -1,20 +1,20 @@
 /**
- * The network connections of a server, from the moment they are accepted: also those in a TLS handshake, and those that were upgraded or
- * whose upgrade was refused, which Node's HTTP server does not count as its own.
+ * The network connections of a server, from the moment they are accepted. Node's HTTP server does not count all of them: connections in a TLS
+ * handshake, upgraded ones, and those whose upgrade was refused are missing there.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { addressOf } from './access.js'
 
 export interface Connections {
-  /** Destroys all of them. */
+  /** Destroys all connections. */
   destroyAll(): void
 }
 
 /**
  * Counts the connections of one or several servers. Call it before they listen.
- * @param maxPerAddress the most connections of one address; a further one is closed before anything is read from it
- * @param isInUse when given, the earliest connection of the address that is not in use is closed instead, if there is one
+ * @param maxPerAddress the maximum number of connections of one address. A further one is closed before anything is read from it
+ * @param isInUse if given, the oldest connection of the address that is not in use is closed in place of the new one
  */
 export function trackConnections(
   servers: readonly Server[],

@@ -1,18 +1,21 @@
-/** CORS headers for the pages of allowed foreign origins, and the answer to their preflights (Fetch Standard, "CORS protocol"). */
+/** CORS headers for pages of allowed foreign origins, and the answers to their preflights (Fetch Standard, "CORS protocol"). */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Access } from './access.js'
 
 export interface CorsOptions {
   readonly methods: readonly string[]
-  /** The headers of answers that pages may read, besides those that every page may. */
+  /** Headers of answers that pages may read, in addition to those that every page may read. */
   readonly exposedHeaders: readonly string[]
 }
 
-/** Used without `Access-Control-Request-Headers`. Otherwise the requested headers are allowed unchanged, because the origin is trusted. */
+/**
+ * The allowed headers when a preflight has no `Access-Control-Request-Headers`. Otherwise all requested headers are allowed, because the origin is
+ * trusted.
+ */
 const ALLOWED_HEADERS = 'authorization, content-type, last-event-id'
 const PREFLIGHT_SECONDS = 600
 
-/** Adds the headers that let a page of an allowed origin read the answer. Call it before anything is answered. */
+/** Adds the headers with which a page of an allowed origin can read the answer. Call this before the answer is sent. */
 export function setCorsHeaders(
   access: Access,
   request: IncomingMessage,
@@ -27,8 +30,8 @@ export function setCorsHeaders(
 }
 
 /**
- * Answers a preflight. Call it before a token is required: a preflight carries none.
- * @returns false for any other request
+ * Answers a preflight. Call this before a token is required, because a preflight has no token.
+ * @returns false when the request is not a preflight
  */
 export function answerPreflight(
   access: Access,

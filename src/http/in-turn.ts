@@ -1,13 +1,16 @@
-/** The requests of a connection, one at a time: a client may send many before it reads an answer (HTTP pipelining, RFC 9112, section 9.3.2). */
+/**
+ * Serves the requests of a connection one at a time. A client may send several requests before it reads an answer (HTTP pipelining, RFC 9112,
+ * section 9.3.2).
+ */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** The most requests of a connection that wait for the one before. */
+/** The maximum number of requests of one connection that wait for their turn. */
 const MAX_WAITING = 10
 
 /**
- * Serves each request of a connection when the one before was answered and its answer has left: Node keeps the answers of later requests until
- * then, and starts as many as there are in what it has read. A connection with more than 10 that wait is destroyed.
+ * Starts a request when the answer to the one before has left the process. Without this, Node starts all requests that it has read, and keeps the
+ * answers of the later ones in memory. A connection with more than MAX_WAITING waiting requests is destroyed.
  */
 export function inTurn(serve: RequestListener): RequestListener {
   const lines = new WeakMap<Socket, { last: ServerResponse; waiting: number }>()
@@ -26,7 +29,7 @@ export function inTurn(serve: RequestListener): RequestListener {
     line.waiting += 1
     line.last.once('close', () => {
       line.waiting -= 1
-      // An answer may have closed the connection.
+      // The answer to the request before may have closed the connection.
       if (socket.writable) serve(request, response)
     })
     line.last = response

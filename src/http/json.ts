@@ -1,8 +1,8 @@
-/** JSON of requests and frames: what comes in is limited in size and depth, what goes out can always be written. */
+/** Reads and writes the JSON of requests and frames. Input is limited in size and depth. Output can be any value. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toPlainData } from '../json/plain-data.js'
 
-/** Writes JSON. A value that JSON cannot represent, such as the result of a tool may be, is written as a readable copy. */
+/** Writes JSON. A value that JSON cannot represent is written as a readable copy; the result of a tool may be such a value. */
 export function toJson(value: unknown): string {
   try {
     return JSON.stringify(value)
@@ -11,7 +11,7 @@ export function toJson(value: unknown): string {
   }
 }
 
-/** The header of an answer with JSON. */
+/** The headers of an answer with JSON. */
 export const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Answers a request with JSON. */
@@ -28,9 +28,9 @@ export function sendJson(
 /**
  * Reads the body of a request as text.
  *
- * A larger body is read to its end and dropped, so that the client gets the answer and can use the connection again, unless it is very
- * large: then `request.complete` is false, and the connection must be closed.
- * @returns undefined when it is larger than `maxBytes`
+ * A body that is too large is read to its end and dropped, so that the client gets the answer and can use the connection again. If the body exceeds the
+ * limit by more than MAX_DROPPED_BYTES, reading stops: then `request.complete` is false, and the caller must close the connection.
+ * @returns undefined when the body is larger than `maxBytes`
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
@@ -54,5 +54,5 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<st
   })
 }
 
-/** How much of a body is read and dropped beyond its limit, in bytes. */
+/** How much of a body that is too large is read and dropped, in bytes. */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-/** Starting and stopping an HTTP or HTTPS server, and its URL. */
+/** Starts and stops an HTTP or HTTPS server, and returns its URL. */
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +8,7 @@ import { inTurn } from './in-turn.js'
 /** How long a TLS handshake may take, in ms. */
 const HANDSHAKE_MS = 10_000
 
-/** @param serve called with the requests of each connection, one at a time */
+/** @param serve called with each request. The requests of one connection are served one at a time */
 export function createServer(tls: { cert: string; key: string } | undefined, serve: RequestListener): Server {
   const listener = inTurn(serve)
   if (tls === undefined) return createHttpServer(listener)
@@ -24,16 +24,17 @@ export function createServer(tls: { cert: string; key: string } | undefined, ser
   }
 }
 
-/** The names of the settings that an error of `listen` mentions. */
+/** The names of the settings for the address and the port, for the errors of `listen`. */
 export interface ListenSettings {
   readonly host: string
   readonly port: string
-  /** Says how another port is chosen, and what uses this one: in place of the name of a setting that nobody may have set. */
+  /** Returns the error text for a port that is in use. It can say what uses the port and how to choose another one. */
   readonly whenTaken?: (port: number) => Promise<string>
 }
 
 /**
- * @returns the port in use, which differs from `port` when that is 0
+ * Starts to listen.
+ * @returns the port in use. It differs from `port` when that is 0
  * @throws InvalidSettingError when the address or the port cannot be used
  */
 export function listen(server: Server, host: string, port: number, settings: ListenSettings): Promise<number> {
@@ -62,7 +63,7 @@ export function listen(server: Server, host: string, port: number, settings: Lis
   })
 }
 
-/** Stops accepting connections; resolves when the open ones have ended. */
+/** Stops accepting connections. Resolves when the open connections have ended. */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
@@ -70,7 +71,7 @@ export function stopListening(server: Server): Promise<void> {
   })
 }
 
-/** The URL of a server. A wildcard address is replaced by the loopback address. */
+/** Returns the URL of a server. A wildcard address is replaced by the loopback address. */
 export function urlOf(scheme: string, host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`

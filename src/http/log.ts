@@ -1,6 +1,6 @@
 /**
- * The log of a server. No header, query or message body is ever logged, so no token is either. An entry is one line, whatever an error's
- * message has in it.
+ * The log of a server. Headers, queries and message bodies are never logged, so a token is never logged either. An entry is always one line, because
+ * control characters in an error message are escaped.
  */
 import { escapeControls } from '../text/control-characters.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -11,7 +11,7 @@ export type Log = (level: 'error' | 'warn' | 'info' | 'debug', line: string, err
 
 const levels = ['silent', 'error', 'warn', 'info', 'debug'] as const
 
-/** @param write called with each line at or above the level; default: `console.error`, as stdout may carry a protocol */
+/** @param write called with each line at or above the level. Default: `console.error`, because stdout may be used for a protocol */
 export function createLog(
   level: ServerConfig['logLevel'],
   write: (line: string) => void = (line) => console.error(line),

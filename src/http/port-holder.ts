@@ -1,14 +1,14 @@
-/** What uses a port of this machine, as far as it says so itself. */
+/** Finds out whether a task server uses a port of this machine, by asking the port. */
 import { z } from 'zod'
 import { healthSchema } from '../protocol/rest.js'
 
 /** The time limit of the request, in ms. */
 const ANSWER_MS = 2000
 
-/** How the port for client sockets answers a request. */
+/** The answer of the port for client sockets to an HTTP request. */
 const socketPortSchema = z.object({ code: z.literal('UPGRADE_REQUIRED') })
 
-/** @returns the task server at a port in words, such as `a task server 0.1.0`; undefined when another program, or none, is there */
+/** @returns what uses the port, such as `a task server 0.1.0`; undefined when it is not a task server */
 export async function taskServerAt(host: string, port: number): Promise<string | undefined> {
   try {
     const name = host.includes(':') ? `[${host}]` : host

@@ -1,4 +1,4 @@
-/** `POST /events`: an event from outside, such as that of a webhook, for runs that wait for it (`context.waitFor`). */
+/** `POST /events`: an event from outside, such as that of a webhook, for runs that wait for it with `context.waitFor`. */
 import { z } from 'zod'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
@@ -9,7 +9,7 @@ const eventSchema = lazily(() =>
   strictObject({ event: z.string(), value: z.unknown().optional(), taskId: z.string().optional() }),
 )
 
-/** Sends an event. Without a task's id it is for the tasks of the caller. */
+/** Sends an event. Without the id of a task, the event goes to all tasks of the caller. */
 export type SendEvent = (event: string, value: unknown, taskId: string | undefined) => Promise<readonly string[]>
 
 /** The status and the body of the answer. */
@@ -19,7 +19,7 @@ export interface EventAnswer {
     { readonly taskIds: readonly string[] } | { readonly error: string; readonly code: string; readonly field?: string }
 }
 
-/** Sends the event of a request whose body this is. It is stored when this resolves. Rejects with what is not the caller's affair. */
+/** Sends the event in the body of a request. The event is stored when the promise resolves. An unexpected error rejects the promise. */
 export async function postEvent(body: unknown, send: SendEvent): Promise<EventAnswer> {
   try {
     const { event, value, taskId } = parseInput(eventSchema(), body, 'body')
@@ -34,6 +34,6 @@ export async function postEvent(body: unknown, send: SendEvent): Promise<EventAn
   }
 }
 
-/** The error for a task that the caller does not have, which is the same whether others have it. */
+/** Creates the error for a task that the caller does not have. The error is the same for a task of another caller, so that ids cannot be guessed. */
 export const unknownTask = (taskId: string): InvalidInputError =>
   new InvalidInputError('target.taskId', taskId, 'the id of a task that has not ended')
