@@ -1,15 +1,19 @@
-/** A bounded queue: when it is full, the oldest item is dropped and counted. */
+/** A queue with a maximum size. When the queue is full, the oldest item is dropped and counted. */
 export class Backlog<Item> {
   readonly #most: number
   readonly #mostChars: number
   readonly #charsOf: (item: Item) => number
   #items: (Item | undefined)[] = []
-  /** The index of the first item: taking it must not move the rest. */
+  /** The index of the first item. Taking an item moves the index, and not all other items. */
   #head = 0
   #chars = 0
   #dropped = 0
 
-  /** @param charsOf the size of an item that counts towards `mostChars` */
+  /**
+   * @param most the maximum number of items
+   * @param mostChars the maximum size of all items together
+   * @param charsOf returns the size of an item, in characters
+   */
   constructor(most: number, mostChars: number, charsOf: (item: Item) => number) {
     this.#most = most
     this.#mostChars = mostChars

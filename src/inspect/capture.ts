@@ -1,6 +1,6 @@
 /**
- * Records XState's inspection events as they arrive, and builds messages from them later. Recording costs a few assignments, so
- * that the inspector does not slow the actors down.
+ * Records XState's inspection events, and builds messages from them later. Recording costs only a few assignments, so that the inspector does not
+ * slow the actors down.
  */
 import type { ActorRefLike, InspectionEvent } from 'xstate'
 import { FORMAT_VERSION, type InspectionMessage } from './messages.js'
@@ -10,16 +10,16 @@ import { toShownValue } from './shown-value.js'
 
 type ShownEvent = Extract<InspectionEvent, { type: '@xstate.actor' | '@xstate.event' | '@xstate.snapshot' }>
 
-/** An inspection event without a message yet. */
+/** A recorded inspection event. Its message is built later. */
 export interface Captured {
   readonly event: ShownEvent
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** The first snapshot of a new actor: `@xstate.actor` comes before the actor has one. */
+  /** The first snapshot of a new actor. XState reports `@xstate.actor` before the actor has a snapshot. */
   first?: unknown
 }
 
-/** @returns a function that records an event; it returns undefined for an event without a message, such as a microstep */
+/** @returns a function that records an event. It returns undefined for an event that has no message, such as a microstep */
 export function createCapture(now: () => number, sessions: Sessions): (event: InspectionEvent) => Captured | undefined {
   const created = new WeakMap<ActorRefLike, Captured>()
   return (event) => {
@@ -30,7 +30,7 @@ export function createCapture(now: () => number, sessions: Sessions): (event: In
         return captured
       }
       case '@xstate.event':
-        // An actor is started by its parent, which is the source of its first event.
+        // The parent of an actor starts it, so the parent is the source of the actor's first event.
         if (isInit(event)) sessions.setParent(event.actorRef, event.sourceRef)
         return { event, at: now() }
       case '@xstate.snapshot': {
@@ -46,7 +46,10 @@ export function createCapture(now: () => number, sessions: Sessions): (event: In
 
 const isInit = ({ event }: Extract<ShownEvent, { event: unknown }>): boolean => event.type === 'xstate.init'
 
-/** @throws what `redact` throws */
+/**
+ * Builds the message of a recorded event.
+ * @throws what `redact` throws
+ */
 export function toMessage(
   { event, at, first }: Captured,
   sessions: Sessions,
@@ -74,6 +77,6 @@ export function toMessage(
   }
 }
 
-/** Like `@statelyai/inspect`: functions are left out of events and shown by name in snapshots. */
+/** The same as in `@statelyai/inspect`: functions are left out of events, and shown by name in snapshots. */
 const showEvent = (event: unknown, redact: Redact): unknown =>
   toShownValue('event', event, (key, value) => (typeof value === 'function' ? undefined : redact(key, value)))

@@ -4,56 +4,56 @@ import type { Clock } from '../clock.js'
 import type { InspectionMessage } from './messages.js'
 import type { Redact } from './redaction.js'
 
-/** What failed: a callback, showing an event (`redact`), or the connection. */
+/** What failed: a callback (`filter`), showing an event (`redact`), or the connection. */
 export type InspectorErrorSource = 'filter' | 'redact' | 'connection'
 
 /** Options of `createInspector`. */
 export interface InspectorOptions {
   /**
-   * The `ws:` or `wss:` URL of a relay; in a browser also the `http:` or `https:` URL of the viewer, which is opened in a window.
-   * Default `ws://localhost:8080`, where the relay of `@statelyai/inspect/server` listens.
+   * The `ws:` or `wss:` URL of a relay. In a browser also the `http:` or `https:` URL of the viewer, which is then opened in a window.
+   * Default `ws://localhost:8080`, the URL of the relay of `@statelyai/inspect/server`.
    */
   readonly url?: string
-  /** Whether to send a message. It gets the redacted message. Default: all are sent. */
+  /** Returns whether to send a message. The message is already redacted. Default: all messages are sent. */
   readonly filter?: (message: InspectionMessage) => boolean
   /**
-   * What is left out: `true` for prompts, outputs, error messages and secrets; `false` for nothing; or a function that is called
-   * with each field (`true` means `redactByDefault`). Default true.
+   * What is left out of messages. `true`, the default: prompts, outputs, error messages and secrets. `false`: nothing. A function: it is called with
+   * each field, and returns the value to show.
    */
   readonly redact?: boolean | Redact
-  /** The most messages that may wait to be sent; older ones are dropped and counted. Default 5000. */
+  /** The maximum number of messages that wait to be sent. Beyond it, the oldest ones are dropped and counted. Default 5000. */
   readonly maxBuffered?: number
-  /** Called with the first failure of each kind, and each time the connection is lost. Default: `console.error`. */
+  /** Called with the first failure of each source, and each time the connection is lost. Default: `console.error`. */
   readonly onError?: (error: unknown, source: InspectorErrorSource) => void
-  /** Drives its timers and timestamps. Default: the platform's. */
+  /** The source of time and timers. Default: the platform's clock. */
   readonly clock?: Clock
 }
 
 /** Counts of the messages so far. */
 export interface InspectorStats {
-  /** Whether there is a connection to the viewer or relay. */
+  /** Whether the inspector is connected to the viewer or relay. */
   readonly isConnected: boolean
-  /** Given to the connection. */
+  /** The number of messages that were passed to the connection. */
   readonly sent: number
-  /** Waiting to be sent. */
+  /** The number of messages that wait to be sent. */
   readonly buffered: number
-  /** Not sent because too many were waiting, or because of `close`. */
+  /** The number of messages that were dropped, because too many were waiting, or because of `close`. */
   readonly dropped: number
-  /** Not sent because `filter` returned false. */
+  /** The number of messages for which `filter` returned false. */
   readonly filtered: number
-  /** Not sent because `filter` or `redact` threw, or the event could not be read. */
+  /** The number of messages that were not sent because `filter` or `redact` threw, or the event could not be read. */
   readonly failed: number
 }
 
-/** Shows a viewer what actors do. Pass it as the option `inspect`; XState's own `createActor` takes it too. */
+/** Shows a viewer what actors do. Pass it as the option `inspect`. `createActor` of XState accepts it as well. */
 export interface Inspector {
   /** Records an [inspection event](https://stately.ai/docs/inspection). Never throws or blocks. */
   readonly next: (event: InspectionEvent) => void
   /** The current counts. */
   readonly stats: InspectorStats
   /**
-   * Sends the waiting messages and closes the connection. Later events are ignored; further calls return the same promise.
-   * @param options.timeoutMs the time limit in ms; messages that are left then are dropped. Default 1000.
+   * Sends the waiting messages and closes the connection. Later events are ignored. Further calls return the same promise.
+   * @param options.timeoutMs the time limit in ms. Messages that are left after it are dropped. Default 1000.
    */
   readonly close: (options?: InspectorCloseOptions) => Promise<void>
   /** The same as `close()`. */
@@ -62,6 +62,6 @@ export interface Inspector {
 
 /** Options of `Inspector.close`. */
 export interface InspectorCloseOptions {
-  /** The time limit in ms; messages that are left then are dropped. Default 1000. */
+  /** The time limit in ms. Messages that are left after it are dropped. Default 1000. */
   readonly timeoutMs?: number
 }

@@ -1,12 +1,12 @@
 /**
- * The inspector: shows a viewer what the actors do, without slowing them down or failing them.
+ * The inspector shows a viewer what the actors do. It neither slows them down nor makes them fail.
  *
- * N1  Recording an event takes a few assignments; messages are built later, in batches, between other work.
- * N2  The backlog is bounded, whatever the viewer does: the oldest message is dropped and counted.
- * N3  An exception of `filter` or `redact`, or an event that cannot be read, costs one message, and is counted.
+ * N1  Recording an event costs only a few assignments. Messages are built later, in batches, between other work.
+ * N2  The backlog has a maximum size, even if the viewer reads nothing. The oldest message is dropped and counted.
+ * N3  When `filter` or `redact` throws, or an event cannot be read, only that message is lost, and it is counted.
  * N4  A message whose redaction failed is not sent.
- * N5  On every connection an actor's `@xstate.actor` message comes before its other messages, and its parent's before that.
- * N6  It does not keep a process alive, except during `close`, which is limited in time.
+ * N5  On every connection, the `@xstate.actor` message of an actor comes before its other messages, and after that of its parent.
+ * N6  The inspector does not keep a process alive, except during `close`, which has a time limit.
  */
 import { systemClock, type Clock } from '../clock.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
@@ -23,29 +23,29 @@ import { actorMessage, createSessions, type Session } from './sessions.js'
 import type { Transport, TransportEvents } from './transport.js'
 import { createViewerTransport } from './viewer-window.js'
 
-/** How many messages are built or sent before other work gets a turn. */
+/** The number of messages that are built or sent before other work gets a turn. */
 const BATCH = 100
 
-/** The interval at which a connection that is full is checked, in ms. */
+/** The interval at which a connection whose buffer is full is checked, in ms. */
 const FULL_MS = 50
 
-/** The interval at which `close` checks whether all has been sent, in ms. */
+/** The interval at which `close` checks whether all messages have been sent, in ms. */
 const DRAIN_MS = 5
 
-/** The most text that waits, in characters. */
+/** The maximum size of the waiting messages, in characters. */
 const MOST_CHARS = 8 * 1024 * 1024
 
 interface Waiting {
   readonly session: Session
   readonly text: string
-  /** What an `@xstate.actor` message says of the parent; undefined for other messages. */
+  /** For an `@xstate.actor` message: the parent that the message names. Undefined for other messages. */
   readonly introduces: { readonly parentId: string | undefined } | undefined
 }
 
 const optionTypes: OptionTypes<InspectorOptions> = {
   url: anything,
   filter: aFunction,
-  // `toRedact` checks it.
+  // `toRedact` checks this option.
   redact: anything,
   maxBuffered: integerFrom(1),
   onError: aFunction,
@@ -54,8 +54,9 @@ const optionTypes: OptionTypes<InspectorOptions> = {
 
 /**
  * Creates an inspector for Stately's viewer. It connects in the background, and reconnects when the connection is lost.
- * @returns the value for `inspect` of managers, `createAgentTasks` and `startTaskServer`
- * @throws InvalidSettingError, InvalidInputError for an invalid option
+ * @returns the value for the option `inspect` of managers, `createAgentTasks` and `startTaskServer`
+ * @throws InvalidSettingError for a number out of its range, or a `url` of another protocol
+ * @throws InvalidInputError for an unknown option, or an option of a wrong type
  */
 export function createInspector(options: InspectorOptions = {}): Inspector {
   checkOptions(options, optionTypes)
@@ -69,7 +70,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   const waiting = new Backlog<Waiting>(maxBuffered, MOST_CHARS, ({ text }) => text.length)
   const reported = new Set<InspectorErrorSource>()
   let connection = 0
-  /** Actors that are live on a new connection. */
+  /** The live actors that have not been sent on the present connection yet. */
   let unsent: Session[] = []
   let sent = 0
   let failed = 0
@@ -80,7 +81,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   let isClosed = false
 
   const report = (error: unknown, source: InspectorErrorSource): void => {
-    // There is no further handler for an exception of `onError`.
+    // An exception of `onError` is dropped, because nothing is left to report it to.
     callIsolated(
       (): unknown => onError(error, source),
       () => undefined,
@@ -101,7 +102,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     onDown: (error) => report(error, 'connection'),
   })
 
-  /** The text of a message; undefined when it is filtered out. */
+  /** Returns the text of a message; undefined when `filter` leaves the message out. */
   function encode(message: InspectionMessage): string | undefined {
     try {
       if (filter === undefined || filter(message)) return JSON.stringify(message)
@@ -128,7 +129,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     sent += 1
   }
 
-  /** Sends the `@xstate.actor` messages of an actor and its ancestors that this connection has not received. */
+  /** Sends the `@xstate.actor` messages of an actor and its ancestors that were not sent on this connection. */
   function introduce(session: Session): void {
     if (session.introducedOn === connection) return
     if (session.parent !== undefined) introduce(session.parent)
@@ -141,13 +142,13 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     if (introduces === undefined) introduce(session)
     else {
       if (session.parent !== undefined) introduce(session.parent)
-      // A message that was built before the actor started lacks the parent, so it is sent again before the actor's next one.
+      // A message that was built before the actor started does not name the parent. Then it is sent again before the next message of the actor.
       if (introduces.parentId === session.parent?.sessionId) session.introducedOn = connection
     }
     send(text)
   }
 
-  /** Builds and sends one batch; returns whether another one can follow now. */
+  /** Builds and sends one batch. Returns whether there is more to do now. */
   function pump(): boolean {
     for (let count = 0; count < BATCH; count += 1) {
       const event = captured.take()
@@ -157,7 +158,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     for (let count = 0; count < BATCH && transport.canTake; count += 1) {
       const next = waiting.take()
       if (next !== undefined) sendWaiting(next)
-      // Actors without a new event belong to the tree as well.
+      // Actors without a new event are sent as well, so that the viewer shows the whole tree.
       else if (unsent.length > 0) introduce(unsent.shift() as Session)
       else break
     }
@@ -171,7 +172,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     pumpTimer ??= idle.setTimeout(() => {
       pumpTimer = undefined
       const hasMore = pump()
-      // Without a connection there is nothing to do until `onOpen`.
+      // Without a connection there is nothing to do. `onOpen` continues.
       if (hasMore) pumpSoon(0)
       else if (hasUnsent() && connection > 0) pumpSoon(FULL_MS)
     }, ms)
@@ -182,7 +183,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     const isOver = (): boolean => captured.size === 0 && !hasUnsent() && transport.isDrained
     for (;;) {
       const hasMore = pump()
-      // A relay that is down may never come back.
+      // `close` does not wait for a relay that is down, because it may never come back.
       if (isOver() || transport.state === 'down' || clock.now() >= deadline) break
       await new Promise<void>((resolve) => clock.setTimeout(resolve, hasMore ? 0 : DRAIN_MS))
     }
@@ -208,7 +209,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
         captured.add(taken)
         pumpSoon(0)
       } catch (error) {
-        // The argument was not an inspection event.
+        // The argument was not an inspection event, so it cannot be recorded.
         reportFirst(error, 'redact')
       }
     },
@@ -227,7 +228,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   }
 }
 
-/** @throws InvalidSettingError for an invalid URL, or one of another protocol */
+/** @throws InvalidSettingError for an invalid URL, and for one of another protocol */
 function openTransport(url: string, clock: Clock, events: TransportEvents): Transport {
   switch (URL.canParse(url) ? new URL(url).protocol : undefined) {
     case 'ws:':

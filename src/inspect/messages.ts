@@ -1,15 +1,15 @@
 /**
- * Stately's message format, as `@statelyai/inspect` 0.7 writes and reads it. The types are copied here, so that our
- * declarations do not import that optional package; a test compares both.
+ * Stately's message format, as `@statelyai/inspect` 0.7 writes and reads it. The types are copied, so that the declarations of this package do not
+ * import that optional package. A test compares both.
  */
 
-/** The version in every message: that of the `@statelyai/inspect` which the format was compared with. */
+/** The version that every message names: the version of `@statelyai/inspect` with which this format was compared. */
 export const FORMAT_VERSION = '0.7.2'
 
 interface MessageFields {
   /** The `sessionId` of the root of the actor's system. */
   readonly rootId: string
-  /** Identifies the actor in its process. */
+  /** Identifies the actor among those of its process. */
   readonly sessionId: string
   /** The time of the event, in milliseconds since the epoch, as text. */
   readonly createdAt: string
@@ -29,7 +29,7 @@ export interface ActorMessage extends MessageFields {
   readonly parentId: string | undefined
   /** The machine's configuration as JSON text, from which the viewer draws the chart. */
   readonly definition: string
-  /** The first snapshot; the latest when the message is repeated. */
+  /** The first snapshot of the actor. When the message is repeated, the latest one. */
   readonly snapshot: unknown
 }
 
@@ -47,9 +47,9 @@ export interface EventMessage extends MessageFields {
 export interface SnapshotMessage extends MessageFields {
   /** The kind of message. */
   readonly type: '@xstate.snapshot'
-  /** The event that led to it, redacted. */
+  /** The event that led to the snapshot, redacted. */
   readonly event: unknown
-  /** Its status, value and context, redacted. */
+  /** The status, the value and the context of the actor, redacted. */
   readonly snapshot: unknown
 }
 

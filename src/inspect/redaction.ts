@@ -1,4 +1,4 @@
-/** Redacts by default: text of people and models, outputs of runs, and secrets. */
+/** The default redaction. It leaves out texts of people and models, outputs of runs, and secrets. */
 import { InvalidInputError } from '../errors.js'
 
 /** The replacement for a value that is left out. */
@@ -6,13 +6,13 @@ export const REDACTED = '[redacted]'
 
 /**
  * Redacts one field of an event, a context or an output.
- * @param key the field's name; for an element of an array, the array's name
- * @param value the field's value; an object that is returned is redacted field by field
+ * @param key the name of the field. For an element of an array, the name of the array
+ * @param value the value of the field. If the function returns an object, its fields are redacted one by one
  * @returns the value to show
  */
 export type Redact = (key: string, value: unknown) => unknown
 
-/** Fields of events, contexts, records and messages that hold text of people or models, or the output of a run. */
+/** The names of fields that hold a text of people or models, or the output of a run. */
 const CONTENT = new Set(
   [
     ...['goalPrompt', 'goal_prompt', 'prompt', 'instructions', 'task_intention', 'intention', 'task_name'],
@@ -47,12 +47,12 @@ export function redactByDefault(key: string, value: unknown): unknown {
 const redactNothing: Redact = (_key, value) => value
 
 /**
- * The option as a function.
- * @throws InvalidInputError for anything but a boolean or a function
+ * Converts the option `redact` to a function.
+ * @throws InvalidInputError for a value that is not a boolean or a function
  */
 export function toRedact(redact: boolean | Redact): Redact {
   if (typeof redact === 'function') return redact
-  // Callers in JavaScript may pass any value. An invalid one must not turn the redaction off.
+  // Callers in JavaScript may pass any value. An invalid value must not turn the redaction off.
   if (typeof redact !== 'boolean') throw new InvalidInputError('options.redact', redact, 'a function, true or false')
   return redact ? redactByDefault : redactNothing
 }

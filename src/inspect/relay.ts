@@ -1,6 +1,6 @@
 /**
- * The transport to Stately's relay: a WebSocket that is reopened with exponential back-off until the inspector is closed. Messages
- * from the relay are those of other programs, and are ignored.
+ * The transport to Stately's relay: a WebSocket that reconnects with exponential back-off until the inspector is closed. Messages that come from the
+ * relay are ignored, because other programs sent them.
  */
 import type { Clock } from '../clock.js'
 import { createLink } from '../client/link.js'
@@ -9,7 +9,7 @@ import { createReconnection } from '../client/reconnection.js'
 import { idleClock } from './idle-clock.js'
 import type { Transport, TransportEvents } from './transport.js'
 
-/** The most bytes that a relay which does not read may keep in our memory. */
+/** How much unsent data may be held in memory for a relay that does not read, in bytes. */
 const MOST_UNSENT = 1024 * 1024
 
 export interface RelayOptions extends TransportEvents {
@@ -24,7 +24,7 @@ export function createRelayTransport({ url, clock, onOpen, onDown }: RelayOption
   const link = createLink({
     url: () => url,
     loadSocket,
-    // Only `close` keeps the process alive, until the relay has answered it.
+    // The clock of the process is used only during `close`: its timers keep the process alive until the relay has answered.
     clock: { ...idle, setTimeout: (run, ms) => (isClosing ? clock : idle).setTimeout(run, ms) },
     reconnection: createReconnection({ initialMs: 250, maxMs: 15_000 }),
     onOpen: () => {
@@ -34,7 +34,7 @@ export function createRelayTransport({ url, clock, onOpen, onDown }: RelayOption
     },
     onMessage: () => undefined,
     onDown: ({ error }) => {
-      // Only the first failed attempt is reported.
+      // Only the first failed attempt is reported. The next report follows after a connection was lost again.
       if (!isDown) onDown(new Error(`Inspector: ${error.message} Retrying in the background.`, { cause: error.cause }))
       isDown = true
       return true
@@ -61,7 +61,7 @@ export function createRelayTransport({ url, clock, onOpen, onDown }: RelayOption
   }
 }
 
-/** Node's own WebSocket keeps the process alive: there it is that of `ws`, without a reference to its socket. */
+/** Node's own WebSocket would keep the process alive. So in Node the class of `ws` is used, and its socket is unreferenced. */
 async function loadSocket(): Promise<SocketConstructor> {
   const { process } = globalThis as { process?: { readonly versions?: { readonly node?: string } } }
   if (process?.versions?.node === undefined) return findSocketConstructor(undefined)

@@ -1,35 +1,35 @@
 /**
- * The actors that can be sent to a viewer. On each connection an actor's `@xstate.actor` message precedes its other messages, and
- * follows that of its parent. The content of that message is kept while the actor lives, without the actor itself.
+ * The actors that can be shown to a viewer. On each connection, the `@xstate.actor` message of an actor is sent after that of its parent, and before
+ * its other messages. The content of that message is kept while the actor lives. The actor itself is not referenced.
  */
 import { isMachineSnapshot, type ActorRefLike, type AnyActorRef } from 'xstate'
 import { FORMAT_VERSION, type ActorMessage } from './messages.js'
 import type { Redact } from './redaction.js'
 import { toShownValue, type ShownLimits } from './shown-value.js'
 
-/** The data of one actor for a viewer. */
+/** The data of one actor for the viewer. */
 export interface Session {
   readonly sessionId: string
   readonly rootId: string
-  /** Known from the actor's start on; undefined for a root. */
+  /** The session of the parent. Undefined for a root, and before the actor has started. */
   parent: Session | undefined
   readonly name: string
   readonly definition: string
   readonly createdAt: string
-  /** The last snapshot that was shown. */
+  /** The last snapshot that was shown to the viewer. */
   snapshot: unknown
-  /** The number of the connection on which its `@xstate.actor` message, with its parent, was sent last. */
+  /** The number of the last connection on which the `@xstate.actor` message was sent with the parent. */
   introducedOn: number
 }
 
-/** The maximum number of live actors that are sent when a connection opens. Older ones are sent with their next event. */
+/** The maximum number of live actors that are sent when a connection opens. Older actors are sent with their next event. */
 const MOST_LIVE = 10_000
 
 const DEFINITION_LIMITS: ShownLimits = { depth: 50, stringChars: 10_000, values: 20_000, chars: 1_000_000 }
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** @param redact is applied only to the initial context in a machine definition */
+/** @param redact applied only to the initial context in the definition of a machine */
 export function createSessions(redact: Redact) {
   const known = new WeakMap<ActorRefLike, Session>()
   const parents = new WeakMap<ActorRefLike, ActorRefLike>()
@@ -53,7 +53,7 @@ export function createSessions(redact: Redact) {
     const { id, sessionId } = ref as AnyActorRef
     const snapshot: unknown = ref.getSnapshot()
     const machine = isMachineSnapshot(snapshot) ? snapshot.machine : undefined
-    // Without its own id, an actor has its session id in XState; the machine's id is more useful.
+    // An actor without an id of its own has its session id as its id. The id of the machine is more useful to people.
     const name = id === sessionId && machine !== undefined ? machine.id : id
     const session: Session = {
       sessionId,
@@ -86,24 +86,24 @@ export function createSessions(redact: Redact) {
   }
 
   return {
-    /** The session of an actor, created when there is none. `at` is its creation time, in ms since the epoch. */
+    /** Returns the session of an actor, and creates it if there is none. `at` is the creation time of the actor, in ms since the epoch. */
     of,
-    /** Records which actor started another. */
+    /** Records that one actor has started another. */
     setParent(ref: ActorRefLike, parent: ActorRefLike | undefined): void {
       if (parent !== undefined) parents.set(ref, parent)
     },
-    /** Keeps a snapshot; one that is not active ends the session. */
+    /** Keeps a snapshot. If its status is not `active`, the session ends. */
     update(session: Session, snapshot: unknown): void {
       session.snapshot = snapshot
       const { status = 'active' } = (snapshot as { status?: unknown } | null | undefined) ?? {}
       if (status !== 'active') live.delete(session)
     },
-    /** The actors that have not ended, oldest first. */
+    /** Returns the actors that have not ended, oldest first. */
     live: (): readonly Session[] => [...live],
   }
 }
 
-/** The message that introduces an actor to a viewer. */
+/** Builds the `@xstate.actor` message, which introduces an actor to a viewer. */
 export function actorMessage(session: Session): ActorMessage {
   const { sessionId, rootId, parent, name, definition, createdAt, snapshot } = session
   return {

@@ -1,23 +1,23 @@
 /**
- * Converts a value for a viewer: to plain JSON data, redacted, and bounded for large, deep or circular values. Only the visible part
+ * Converts a value for a viewer to plain JSON data. The value is redacted. Large, deep and circular values are cut, and only the part that is shown
  * is read.
  */
 import { StateMachine } from 'xstate'
 import { defined } from '../defined.js'
 import type { Redact } from './redaction.js'
 
-/** How much of one value is shown. */
+/** The limits of one shown value. */
 export interface ShownLimits {
   readonly depth: number
-  /** The most of one string, in characters. */
+  /** The maximum length of one string, in characters. */
   readonly stringChars: number
-  /** Fields and elements in total. */
+  /** The maximum number of fields and elements together. */
   readonly values: number
-  /** Text in total, in characters. */
+  /** The maximum length of all text together, in characters. */
   readonly chars: number
 }
 
-/** For events and snapshots. The depth is that of `@statelyai/inspect`. */
+/** The limits for events and snapshots. The depth is the same as in `@statelyai/inspect`. */
 export const MESSAGE_LIMITS: ShownLimits = { depth: 10, stringChars: 10_000, values: 5000, chars: 200_000 }
 
 interface Walk {
@@ -43,7 +43,7 @@ function show(key: string, value: unknown, walk: Walk): unknown {
     case 'symbol':
       return allowed.toString()
     case 'function':
-      // The same as @statelyai/inspect.
+      // A function is shown in the same way as in `@statelyai/inspect`.
       return { type: allowed.name }
     case 'object':
       return allowed === null ? null : showObject(key, allowed, walk)
@@ -61,7 +61,7 @@ function showString(text: string, walk: Walk): string {
 function showObject(key: string, value: object, walk: Walk): unknown {
   if (walk.above.has(value)) return '[Circular]'
   if (ArrayBuffer.isView(value)) return `[${value.constructor.name}: ${value.byteLength} bytes]`
-  // A machine in a context would be sent with every snapshot.
+  // A machine in a context is shown by its id only, because its definition would be sent with every snapshot.
   if (value instanceof StateMachine) return `[machine ${value.id}]`
   if (walk.above.size >= walk.limits.depth) return Array.isArray(value) ? '[Array]' : '[Object]'
   walk.above.add(value)
@@ -75,7 +75,7 @@ function showObject(key: string, value: object, walk: Walk): unknown {
   }
 }
 
-/** Like JSON.stringify, it does not call `toJSON` of what `toJSON` returned. */
+/** Shows what a `toJSON` returned. As in JSON.stringify, a `toJSON` of that value is not called. */
 function showJson(key: string, json: unknown, walk: Walk): unknown {
   if (typeof json !== 'object' || json === null) return show(key, json, walk)
   return Array.isArray(json) ? showArray(key, json, walk) : showFields(json, walk)
@@ -110,6 +110,6 @@ function showFields(value: object, walk: Walk): object {
     walk.chars -= name.length
     fields.push([name, show(name, (value as Record<string, unknown>)[name], walk)])
   }
-  // fromEntries defines properties, so a field named __proto__ stays a field.
+  // `fromEntries` defines properties, so a field with the name `__proto__` stays a field.
   return Object.fromEntries(fields)
 }

@@ -1,21 +1,21 @@
-/** A connection to a viewer, which reports when it opens and when it is lost. The caller checks `canTake` before it sends. */
+/** A connection to a viewer. It reports when it opens and when it is lost. The caller checks `canTake` before it sends. */
 export interface Transport {
-  /** `down` after it was lost or could not be opened, until it is open again. */
+  /** `down` means that the connection was lost or could not be opened. It lasts until the connection is open again. */
   readonly state: 'opening' | 'open' | 'down'
-  /** Whether it is open and its buffer is not full. */
+  /** Whether the connection is open and its buffer has room. */
   readonly canTake: boolean
   /** Whether all messages have left this process. */
   readonly isDrained: boolean
   /** Sends one message, as JSON text. Does not throw. */
   send(text: string): void
-  /** Closes it; resolves when it is closed. */
+  /** Closes the connection. Resolves when it is closed. */
   close(): Promise<void>
 }
 
-/** The events of a transport. None is emitted after `close`. */
+/** The events of a transport. After `close` there are no more events. */
 export interface TransportEvents {
-  /** It is open, possibly again: the viewer may have no actors yet. */
+  /** The connection is open, perhaps again. The viewer may not have been sent any actors yet. */
   readonly onOpen: () => void
-  /** It could not be opened, or was lost. Not repeated for each failed attempt. */
+  /** The connection could not be opened, or was lost. Failed attempts after that are not reported. */
   readonly onDown: (error: Error) => void
 }

@@ -1,12 +1,12 @@
 /**
- * The transport to Stately's viewer in a browser: a window that `@statelyai/inspect` opens and posts to. The package is loaded on
- * demand; it keeps the last messages for a viewer that is loaded late, or reloaded.
+ * The transport to Stately's viewer in a browser. `@statelyai/inspect` opens a window and posts messages to it. The package is imported only when it
+ * is needed. It keeps the last messages for a viewer that loads late, or is reloaded.
  */
 import { InvalidSettingError } from '../errors.js'
 import type { InspectionMessage } from './messages.js'
 import type { Transport, TransportEvents } from './transport.js'
 
-/** How many messages are kept for a viewer that is loaded late. */
+/** The number of messages that are kept for a viewer that loads late. */
 const REPLAYED = 1000
 
 /** The part of the package's adapter that is used here. */
@@ -40,7 +40,7 @@ export function createViewerTransport({ url, onOpen, onDown }: ViewerOptions): T
         serialize: (message) => message,
         window: openingWindow(),
       })
-      // The types of the package differ from what it sends: its `id` is null as well.
+      // The declared types of the package are not those of the messages that it sends: their `id` is null.
       adapter = inspector.adapter as unknown as ViewerAdapter
       onOpen()
     } catch (cause) {
@@ -76,7 +76,7 @@ interface OpeningWindow {
   addEventListener(type: string, listener: (event: never) => void): void
 }
 
-/** This window; its `open` throws when the browser blocks the pop-up, for which the platform returns null. */
+/** This window. When the browser blocks the pop-up, `open` of the platform returns null; here it throws. */
 function openingWindow(): OpeningWindow {
   const { window } = globalThis as unknown as { readonly window: OpeningWindow }
   return {
