@@ -1,9 +1,9 @@
-/** Records the content of a task in attributes of its span, only with `captureContent`. */
+/** Records the content of a task in attributes of its span, if the option `captureContent` is true. */
 import type { Attributes } from '@opentelemetry/api'
 import { cutText } from '../text/cut-text.js'
 import type { OperationEnd, OperationStart } from '../protocol/telemetry.js'
 
-/** The longest content, in characters. */
+/** The maximum length of one recorded content, in characters. */
 const MAX_CHARS = 16_384
 
 export const shownText = (text: string): string => cutText(text, MAX_CHARS)
@@ -27,7 +27,7 @@ function messages(role: string, content: unknown): string {
   return JSON.stringify([{ role, parts: [{ type: 'text', content: shownText(text) }] }])
 }
 
-/** A tool may return what JSON cannot represent. */
+/** Writes a value as JSON. A tool may return a value that JSON cannot represent. */
 function jsonOf(value: unknown): string {
   try {
     const text: unknown = JSON.stringify(value)

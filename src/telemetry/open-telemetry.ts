@@ -1,4 +1,4 @@
-/** The port for telemetry on `@opentelemetry/api`, with the names of the GenAI semantic conventions. */
+/** Implements the telemetry interface with `@opentelemetry/api`, with the names of the GenAI semantic conventions. */
 import {
   context,
   metrics,
@@ -19,13 +19,11 @@ import { contextOf, traceContextOf } from './trace-context.js'
 
 /** Options of `createTelemetry`. */
 export interface OpenTelemetryOptions {
-  /** Creates the spans. Default: the globally registered provider. */
+  /** Creates the spans. Default: the provider that is registered globally. */
   readonly tracerProvider?: TracerProvider
-  /** Creates the metrics. Default: the globally registered provider. */
+  /** Creates the metrics. Default: the provider that is registered globally. */
   readonly meterProvider?: MeterProvider
-  /**
-   * Whether goals, arguments, results and the texts of errors are recorded, up to 16384 characters of each. They may contain secrets. Default false.
-   */
+  /** Whether goals, arguments, results and error messages are recorded, up to 16384 characters of each. They may contain secrets. Default false. */
   readonly captureContent?: boolean
 }
 
@@ -37,13 +35,15 @@ const optionTypes: OptionTypes<OpenTelemetryOptions> = {
 
 const NAME = 'agent-tasks'
 
-/** The histogram bounds of the semantic conventions, in seconds. */
+/** The bounds of the histogram in the semantic conventions, in seconds. */
 const AGENT_BOUNDS = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6]
 const TOOL_BOUNDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 
 /**
- * Traces and metrics through OpenTelemetry: spans `invoke_agent` and `execute_tool`, their durations, and counts of tasks. Pass the result as the
- * option `telemetry`. Register a context manager (`NodeTracerProvider.register()` or `NodeSDK` does), which connects the spans of a trace.
+ * Creates traces and metrics with OpenTelemetry: the spans `invoke_agent` and `execute_tool`, their durations, and counts of tasks. Pass the result as
+ * the option `telemetry`.
+ *
+ * The spans of a trace are connected only if a context manager is registered. `NodeTracerProvider.register()` and `NodeSDK` register one.
  * @throws InvalidInputError for an unknown or invalid option
  */
 export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
@@ -58,7 +58,7 @@ export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     execute_tool: histogram('gen_ai.execute_tool.duration', 'The duration of the call of a tool.', TOOL_BOUNDS),
   }
   const taskMetrics = createTaskMetrics(meter)
-  /** Spans of this process. */
+  /** The trace contexts of spans that this process has created. */
   const own = new WeakSet<TraceContext>()
 
   const start = (operation: OperationStart): Operation => {

@@ -1,18 +1,18 @@
-/** Counts of tasks: gauges that are read when metrics are collected, and counters. */
+/** Metrics of tasks: gauges, which are read when metrics are collected, and counters. */
 import type { Meter, ObservableResult } from '@opentelemetry/api'
 import { WAIT_REASONS, type Telemetry, type WatchedTasks } from '../protocol/telemetry.js'
 
 export interface TaskMetrics {
   readonly watch: Telemetry['watch']
-  /** A task is run again. */
+  /** Counts a task that runs again. */
   retried(): void
 }
 
 export function createTaskMetrics(meter: Meter): TaskMetrics {
   const watched = new Set<WatchedTasks>()
-  /** Every kind that was ever watched, so that its gauge reports 0 after its last manager has gone. */
+  /** Every kind of task that was ever watched. Its gauge then reports 0, and not nothing, after its last manager has gone. */
   const kinds = new Set<WatchedTasks['kind']>()
-  /** The totals of managers that are no longer watched. */
+  /** The totals of managers that are not watched any more. */
   const past = new Map<string, number>()
   const gauge = (name: 'running' | 'queued' | 'owed' | 'pauses', description: string, unit = '{task}'): void => {
     const observe = (result: ObservableResult): void => {
@@ -28,8 +28,8 @@ export function createTaskMetrics(meter: Meter): TaskMetrics {
   gauge('running', 'Tasks that run.')
   gauge('queued', 'Tasks that wait for a slot, or for their instance.')
   gauge('owed', 'Results that no message has carried yet.')
-  gauge('pauses', 'Pauses of owners, and that of all.', '{pause}')
-  const waiting = { description: 'Queued tasks that wait for more than a slot.', unit: '{task}' }
+  gauge('pauses', 'Pauses of single owners, and of all owners.', '{pause}')
+  const waiting = { description: 'Queued tasks that wait for another reason than a slot.', unit: '{task}' }
   meter.createObservableUpDownCounter('agent_tasks.waiting', waiting).addCallback((result) => {
     const reasons = [...watched].flatMap((tasks) => tasks.waiting?.() ?? [])
     for (const reason of kinds.has('task') ? WAIT_REASONS : []) {
@@ -46,9 +46,9 @@ export function createTaskMetrics(meter: Meter): TaskMetrics {
       }
     })
   }
-  total('firings', '{firing}', 'Firings of schedules, those that stand for missed ones included.')
-  total('missed_firings', '{firing}', 'Firings of schedules that fell due while no host was running.')
-  total('skipped_firings', '{firing}', 'Firings of schedules that were left out.')
+  total('firings', '{firing}', 'Firings of schedules, including those that replace missed firings.')
+  total('missed_firings', '{firing}', 'Firings of schedules that were due while no host was running.')
+  total('skipped_firings', '{firing}', 'Firings of schedules that were skipped because an earlier task had not ended.')
   total('monitor_events', '{event}', 'Events of monitors.')
   total('monitor_ends', '{monitor}', 'Monitors that have ended.')
   const deliveries = meter.createCounter('agent_tasks.deliveries', {

@@ -1,4 +1,4 @@
-/** Reads and writes W3C Trace Context without a propagator, because MCP and HTTP fix its format. */
+/** Reads and writes W3C Trace Context itself and not with a configured propagator, because MCP and HTTP prescribe this format. */
 import {
   createTraceState,
   isSpanContextValid,
@@ -9,7 +9,7 @@ import {
 } from '@opentelemetry/api'
 import type { TraceContext } from '../protocol/telemetry.js'
 
-/** The span of a context; undefined when it has none. */
+/** Returns the trace context of a span; undefined when the span is not valid. */
 export function traceContextOf(spanContext: SpanContext | undefined): TraceContext | undefined {
   if (spanContext === undefined || !isSpanContextValid(spanContext)) return undefined
   const { traceId, spanId, traceFlags, traceState } = spanContext
@@ -23,12 +23,12 @@ export function traceContextOf(spanContext: SpanContext | undefined): TraceConte
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/
 
 /**
- * The context of a span; undefined for a malformed one.
- * @param isRemote whether it belongs to another process
+ * Returns the OpenTelemetry context for a trace context; undefined when the trace context is malformed.
+ * @param isRemote whether the span belongs to another process
  */
 export function contextOf({ traceparent, tracestate }: TraceContext, isRemote = true): Context | undefined {
   const [, version, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(traceparent) ?? []
-  // Version ff is invalid; version 00 has four fields.
+  // The version ff is invalid, and version 00 has exactly four fields.
   if (version === undefined || version === 'ff' || (version === '00' && traceparent.length > 55)) return undefined
   const spanContext: SpanContext = {
     traceId,
