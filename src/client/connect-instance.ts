@@ -287,7 +287,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   }
 }
 
-/** Retries `connect` while the server cannot be reached. `until` is a time on the clock of `elapsedMs`. */
+/** Retries `connect` while the server cannot be reached. `until` is a time by the monotonic clock `elapsedMs`. */
 async function whenReachable<T>(
   connect: () => Promise<T>,
   options: {

@@ -48,7 +48,7 @@ export interface LinkOptions {
 export interface Link {
   /** Whether the handshake is complete. */
   readonly isReady: boolean
-  /** When the last frame was received, in ms on the clock of `elapsedMs`. */
+  /** When the last frame was received, in ms of the monotonic clock `elapsedMs`. */
   readonly heardAt: number
   /** The bytes that were sent and have not left this process; 0 without a socket. */
   readonly bufferedAmount: number
@@ -140,7 +140,7 @@ export function createLink(options: LinkOptions): Link {
       { cause },
     )
     const isWanted = options.onDown({ error, code, wasReady, isFinal: waitMs === undefined })
-    // `onDown` may have closed or woken the link.
+    // `onDown` may have closed the link, or started a new connection.
     if (stage !== ('idle' as Stage)) return
     if (waitMs === undefined || !isWanted) {
       failures = 0

@@ -23,7 +23,7 @@ export interface Request<T extends AnswerType = AnswerType> {
 interface Pending {
   readonly request: Request
   readonly timer: LongTimer
-  /** When the request was sent on the current connection, on the clock of `elapsedMs`. Undefined while it waits for a connection. */
+  /** When the request was sent on the current connection, by the monotonic clock `elapsedMs`. Undefined while it waits for a connection. */
   sentAt: number | undefined
 }
 

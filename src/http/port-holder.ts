@@ -1,4 +1,4 @@
-/** Finds out whether a task server uses a port of this machine, by asking the port. */
+/** Finds out whether a task server uses a port of this machine, with an HTTP request to the port. */
 import { z } from 'zod'
 import { healthSchema } from '../protocol/rest.js'
 

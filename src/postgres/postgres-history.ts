@@ -84,7 +84,7 @@ function toColumns(tasks: readonly PastTask[]): unknown[][] {
   return Array.from({ length: 10 }, (_, column) => rows.map((row) => row[column]))
 }
 
-/** Returns the parameters of the query after the session. Null for a column that the query does not restrict. */
+/** Returns the parameters $2 to $10 of the statement `query`. They are null for columns that the query does not restrict. */
 export function toConditions(
   { kind, owner, name, status, text, before, limit }: PastTaskQuery,
   earliest: number,

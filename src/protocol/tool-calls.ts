@@ -54,7 +54,7 @@ export type MCPRequest = z.infer<typeof mcpRequestSchema>
 
 /** A JSON-RPC error. The code of a tool may be a text; then it is in `data.code`. */
 export interface MCPError {
-  /** A code of JSON-RPC, or one of the tool. */
+  /** An error code of JSON-RPC, or of the tool. */
   readonly code: number
   /** What went wrong. */
   readonly message: string

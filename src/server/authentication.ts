@@ -18,7 +18,7 @@ export interface AuthenticationOptions {
   readonly onAuthenticated: () => void
 }
 
-/** Reads the first message. Closes the socket (1008) if the message is no `authenticate` with a valid token, or does not come in time. */
+/** Reads the first message, which must be `authenticate` with a valid token. Otherwise, and after `timeoutMs`, the socket is closed (1008). */
 export function awaitAuthentication(socket: WebSocket, options: AuthenticationOptions): void {
   const { clock, timeoutMs, isToken, onAuthenticated } = options
   const refuse = (answer: { readonly error: string; readonly [field: string]: unknown }): void => {

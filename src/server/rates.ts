@@ -12,7 +12,7 @@ export interface RateLimiter {
 
 /** A token bucket: each key may send `perMinute` requests at once, and then the same number per minute, evenly spread. */
 export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter {
-  /** For each key: when its bucket is full again, in ms on the clock of `elapsedMs`. */
+  /** For each key: when its bucket is full again, in ms of the monotonic clock `elapsedMs`. */
   const fullAt = new Map<string, number>()
   const costMs = MINUTE_MS / perMinute
   const removeIdle = (now: number): void => {

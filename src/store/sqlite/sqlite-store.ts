@@ -160,7 +160,7 @@ class OpenFile {
       const contents = readChecked(file)
       this.#identity = identityOf(file)
       this.#database = database = openDatabase(file)
-      // The mode is set at each opening, because a copy made with VACUUM INTO has no log.
+      // The journal mode is set at each opening, because a copy made with VACUUM INTO is not in WAL mode.
       database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`)
       this.#contents = migrate(database, file, version) ? readContents(database, file) : contents
       // Writes once, to find out whether the file can be written: an empty transaction would succeed. The write also creates the log.

@@ -38,7 +38,9 @@ it('names the lock when that is damaged, and not the store', () => {
   store.open()
   store.close()
   writeFileSync(`${file}-lock`, 'no database '.repeat(100))
-  expect(() => sqliteStore(file).open()).toThrow(`${file}-lock: this file cannot be locked. It contains no data: remove it.`)
+  expect(() => sqliteStore(file).open()).toThrow(
+    `${file}-lock: this file cannot be locked. It contains no data: remove it.`,
+  )
 })
 
 it('stays where it was when the working directory changes', async () => {

@@ -214,9 +214,7 @@ describe('a folder', () => {
     first.open()
     first.close()
     const open = (): unknown => sessionIn(folder).open()
-    expect(open).toThrow(
-      /-4\.db: it is not an SQLite database\. .*belongs to the session "the key"\. Repair the file/,
-    )
+    expect(open).toThrow(/-4\.db: it is not an SQLite database\. .*belongs to the session "the key"\. Repair the file/)
     expect(open).toThrow(expect.objectContaining({ code: 'STORE_INVALID' }) as Error)
     expect(idsOf(sessionIn(folder, 'other'))).toEqual([])
     rmSync(damaged)
