@@ -61,7 +61,9 @@ describe('the session of an agent', () => {
   it('U2: of an agent that can open none is an error', async () => {
     const error = await failure({ acts: [['say', 'x']] }, {}, continuing())
     expect(error.code).toBe('ACP_FAILED')
-    expect(error.message).toMatch(/ cannot continue a session: it supports neither session\/resume nor session\/load\.$/)
+    expect(error.message).toMatch(
+      / cannot continue a session: it supports neither session\/resume nor session\/load\.$/,
+    )
   })
 
   it('U2: goes on for another task of a manager, with the answer to its owner', async () => {
