@@ -266,7 +266,7 @@ it('refuses a folder that is not in HEAD, or a link out of the repository', asyn
   rmSync(join(repo.folder, 'packages/a'))
   mkdirSync(join(repo.folder, 'packages/a'))
   const out = await failure(runScript({ folder: join(repo.folder, 'packages/a') }, 'pwd'))
-  expect(out.message).toContain('not in its last commit')
+  expect(out.message).toContain('its last commit does not contain')
   expect(repo.worktrees()).toEqual([])
   expect(repo.branches()).toEqual([])
 })
