@@ -90,7 +90,7 @@ export interface DeliveryInput {
 
 const EXPIRY = 'expiry'
 
-/** The machine of one owner's deliveries. */
+/** The state machine that delivers the owed results of one owner to its agent, one message at a time. The `DeliveryHost` of its input does the work. */
 export const deliveryMachine = setup({
   types: {
     context: {} as DeliveryContext,

@@ -18,7 +18,10 @@ export interface TaskEntry {
   claims: Set<Lease> | undefined
   /** Whether the owner was released without an heir, so that nobody receives the result. */
   isDisowned: boolean
-  /** Whether a message with the result was accepted after its lease was released. */
+  /**
+   * Whether a message with the result was accepted late: its lease was already released, and another message may contain the result now. The result
+   * counts as delivered even if that other message is not accepted.
+   */
   isAccepted: boolean
   /** Whether the host's handlers for the end have run, and whether the record may be pruned (`offered`). */
   pruning: 'unhandled' | 'handled' | 'offered'
@@ -34,7 +37,7 @@ export interface OwedQuestion {
   delivery: 'none' | 'owed' | 'leased' | 'delivered'
   /** The id of the last message that contained the question. */
   deliveryId: string | undefined
-  /** Whether a message with the question was accepted after its lease was released. */
+  /** Whether a message with the question was accepted late, after the lease of that message was released (see `TaskEntry.isAccepted`). */
   isAccepted: boolean
   /** Whether the question is owed again although it may have been delivered before. */
   isRepeat: boolean

@@ -52,7 +52,7 @@ type StatusIn<Phase extends StatusTraits['phase']> = {
 }[keyof typeof TABLE]
 
 /**
- * The status of a task.
+ * The status of a task: `queued` waits for a slot, `running` holds one, and the others are final.
  * @useDeclaredType
  */
 export type AsyncTaskStatus = keyof typeof TABLE

@@ -125,7 +125,7 @@ export class InvalidInputError extends AgentTasksError {
 }
 
 /**
- * A run may not launch this task or wait for these tasks. The code says why. `FAMILY_LIMIT`: its family has reached the maximum size. `PARENT_ENDED`:
+ * A run may not launch this task or wait for these tasks. The code says why. `FAMILY_LIMIT`: it would exceed `maxFamilyDepth` or `maxChildrenPerTask`. `PARENT_ENDED`:
  * its own task has ended. `HELD_BY_PARENT`: the new task needs a slot that a task above it holds. `DEADLOCK`: the run would wait for tasks that wait
  * for it.
  */

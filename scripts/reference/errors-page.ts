@@ -43,8 +43,8 @@ export function errorsPage(): { readonly page: string; readonly problems: readon
     '## Classes',
     table(['class', 'code', 'meaning'], classes.sort(byFirst)),
     '## Further codes',
-    `Errors of the class \`${BASE}\` itself, with their messages. A part that varies is shown as …`,
-    table(['code', 'where', 'message'], merged(others).sort(byFirst)),
+    `Errors of the class \`${BASE}\` itself, with their messages and the folder of \`src/\` that throws them. A part that varies is shown as …, and \` / \` separates the messages of one code.`,
+    table(['code', 'folder', 'message'], merged(others).map(withMeaning).sort(byFirst)),
     '## Answers of the task server',
     'The codes of `error` messages on a WebSocket. REST uses them as well; [the protocol](protocol.md) has their statuses, and the codes that only REST has.',
     table(['code', 'meaning'], answers ?? []),
@@ -54,6 +54,19 @@ export function errorsPage(): { readonly page: string; readonly problems: readon
   ]
   return { page: `${page.join('\n\n')}\n`, problems }
 }
+
+/** What the messages say that the code builds elsewhere. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  PACKAGES_MISSING: 'names the optional package that is not installed, and the command that installs it',
+  TOO_MANY_REGISTRATIONS:
+    'says that too many registered workers have not connected, or that the store has no room for another one',
+}
+
+const withMeaning = ([code = '', folder = '', message = '']: readonly string[]): string[] => [
+  code,
+  folder,
+  message === '…' ? (MEANINGS[code.replaceAll('`', '')] ?? message) : message,
+]
 
 const byFirst = ([one = '']: readonly string[], [other = '']: readonly string[]): number => one.localeCompare(other)
 

@@ -186,7 +186,7 @@ export class Launcher implements RunHost {
   knownRunner(subagentName: string, field: string, orElse = ''): Runner {
     const found = this.#findRunner?.(subagentName)
     if (found !== undefined) return found
-    throw new InvalidInputError(field, subagentName, `a subagent that findRunner knows${orElse}`)
+    throw new InvalidInputError(field, subagentName, `a subagent that this host can start${orElse}`)
   }
 
   /** @param runner default: the runner of the subagent in `input` */

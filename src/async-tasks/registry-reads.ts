@@ -36,6 +36,6 @@ export interface RegistryReads {
   readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf' | 'paramsOf'> | undefined
   /** Returns a feature of the registry. Creates the feature on the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F
-  /** Runs several manager calls as one change. Notifications are delivered after the last of these calls. */
+  /** Runs `change`, which may call the manager several times, as one change. Its notifications are delivered when the outermost `batch` ends. */
   batch<T>(change: () => T): T
 }

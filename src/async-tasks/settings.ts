@@ -41,7 +41,9 @@ export type SettingName = keyof typeof settingDefinitions
 
 /**
  * Parses the value of a setting: a number, or text with an integer.
- * @throws InvalidSettingError for an unknown setting or a value out of range
+ * @returns the number; -1 means no limit
+ * @throws InvalidSettingError for an unknown setting, a value that is not an integer, or a number outside of the setting's range. 0 is in the range of
+ * `task-max-async` only.
  */
 export function parseSetting(name: SettingName, value: unknown): number {
   if (!Object.hasOwn(settingDefinitions, name)) {

@@ -16,11 +16,14 @@ export interface BullmqRunnerOptions extends RedisAccess {
   /** The name of the queue. Workers that offer a subagent with this name run the tasks. */
   readonly queue: string
   /**
-   * How long Redis may take to accept a task, in ms. After that the launch fails, and the task does not run, even if Redis receives it later. Default
-   * 10000.
+   * How long Redis may take to accept a task, in ms. After that the task fails with `START_FAILED`, and does not run, even if Redis receives it later.
+   * Default 10000.
    */
   readonly sendTimeoutMs?: number
-  /** How long after a worker's death its tasks fail or are run again, in ms. Hosts and workers must use the same value. Default 15000. */
+  /**
+   * How long after a worker's death its tasks fail with `INTERRUPTED`, or run again if the subagent's `retry` says so; in ms, at least 100. Hosts and
+   * workers must use the same value. Default 15000.
+   */
   readonly lockMs?: number
   /** Whether the subagent on the workers reads `context.messages`. With false, messages to its tasks are refused. Default false. */
   readonly takesMessages?: boolean

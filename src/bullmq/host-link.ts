@@ -127,8 +127,11 @@ export class HostLink {
     if (wasSent) this.#giveUp(id)
     signal.throwIfAborted()
     const answer = cause instanceof Error && cause.name === 'ReplyError' ? ` It answered: ${cause.message}` : ''
-    const message = `The task was not sent to the workers of queue ${name.queue}: Redis at ${address.name} did not accept it within ${sendTimeoutMs} ms.${answer}`
-    throw new AgentTasksError('START_FAILED', message, { cause })
+    throw new AgentTasksError(
+      'START_FAILED',
+      `The task was not sent to the workers of queue ${name.queue}: Redis at ${address.name} did not accept it within ${sendTimeoutMs} ms.${answer}`,
+      { cause },
+    )
   }
 
   /**

@@ -68,7 +68,7 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
 }
 
 /**
- * Reads a file only to check it. Nothing in the file is used, so the file needs no trust.
+ * Reads a configuration file only to check it, also a file that the user has not trusted: nothing that it names is started.
  * @throws ConfigFileError
  */
 function readToCheck(path: string | undefined, env: Environment): LoadedConfig {

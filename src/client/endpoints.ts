@@ -49,8 +49,8 @@ export function workerSocketOf(http: string, given: string): string {
   }
   throw new ConnectionError(
     'BAD_ANSWER',
-    `The server answered the registration with the websocketUrl ${JSON.stringify(given.slice(0, 200))}. ` +
-      `Expected a URL with ${protocols.join(' or ')} and the host ${server.hostname}, because the token may be sent to no other host.`,
+    `The server named ${JSON.stringify(given.slice(0, 200))} as the URL for workers. ` +
+      `Expected a URL with ${protocols.join(' or ')} and the host ${server.hostname}: the token is sent only to that host, and not without TLS if the server's URL has https.`,
   )
 }
 

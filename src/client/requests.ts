@@ -117,7 +117,7 @@ export function createRequests(options: RequestsOptions) {
 const badAnswer = (what: string): ConnectionError =>
   new ConnectionError(
     'BAD_ANSWER',
-    `The server answered the request with ${what}. Check that the URL is that of an agent-tasks server of this version.`,
+    `The server answered the request with ${what}. Check that the URL is that of an agent-tasks server, and that its version is that of this client.`,
   )
 
 function checkJson(message: ClientMessageInput): void {

@@ -109,7 +109,7 @@ const listOptionTypes: OptionTypes<TaskListOptions> = {
 export interface TaskList {
   /** At most `limit` tasks. */
   readonly tasks: readonly TaskSummary[]
-  /** Absent on the last page. */
+  /** The `cursor` of the next page. Absent on the last page. */
   readonly nextCursor?: string
 }
 

@@ -58,7 +58,10 @@ const INSTANCE_GRACE_MS = 90_000
 /** The maximum number of paused instances. When it is reached, instances that do not exist any more are resumed. */
 const MAX_PAUSED = 1000
 
-/** Accepts command tasks, runs them on their instances one after the other, and emits an event for each step. */
+/**
+ * Accepts command tasks and runs them. An instance runs one command at a time; different instances work in parallel. Emits the start, the progress and
+ * the end of each command.
+ */
 export class TaskManager {
   /** Emits each start, progress report and end of a command. */
   readonly progress$: Observable<TaskProgressMessage>

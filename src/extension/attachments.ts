@@ -30,7 +30,7 @@ export interface Attachments {
   attach(tabId: number): Promise<AttachedTab>
   /** Detaches a tab, if it is attached. The commands that run in the tab fail with `reason`. */
   end(tabId: number, reason: BrowserError): void
-  /** Detaches the tabs that a previous run of the service worker left attached. If a command was running, also stops what they are loading. */
+  /** Detaches the tabs that a previous run of the service worker left attached. If a command was running, these tabs also stop loading. */
   cleanUp(): Promise<void>
 }
 

@@ -16,7 +16,7 @@ export type TaskHandleEvent =
   | { readonly type: 'progress'; readonly progress: TaskProgress }
   /** An open question. A slow loop misses questions that were answered meanwhile. */
   | { readonly type: 'question'; readonly question: TaskQuestion }
-  /** New output, which ends at byte `cursor`. A slow loop misses output that was dropped meanwhile. */
+  /** New output. `cursor` is the number of bytes that the task has written up to the end of `text`. A slow loop misses output that is no longer kept. */
   | { readonly type: 'output'; readonly text: string; readonly cursor: number }
   /** The task has ended. This is the last event. */
   | { readonly type: 'end'; readonly record: SettledTaskInfo }

@@ -299,7 +299,7 @@ class RegisteredInstance implements InstanceEntry {
   readonly #clock: Clock
   /** When the instance was registered, in ms of the monotonic clock. */
   readonly #registeredAt: number
-  /** Why the instance was disconnected. Undefined if a time limit of its connection has passed. */
+  /** Why the instance was disconnected. Undefined while it is connected, and when a time limit ended the connection. */
   reason: string | undefined
 
   constructor(instance: Instance, serial: number, clock: Clock, createRef: (entry: RegisteredInstance) => InstanceRef) {

@@ -43,7 +43,7 @@ const optionTypes: OptionTypes<LocalInstanceOptions> = {
 }
 
 /**
- * Creates an instance from functions of this process.
+ * Creates an instance whose tools are functions of this process.
  * @throws InstanceError when two tools have the same name
  * @throws InvalidInputError for an unknown or invalid option
  * @throws InvalidSettingError for a number out of its range

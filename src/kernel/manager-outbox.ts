@@ -27,9 +27,11 @@ export interface ManagerOutboxOptions<Item> extends Omit<OutboxOptions<Item>, 'n
   readonly notify: (item: Item) => void
 }
 
-/** Labels the timers of actors, for a clock that shows its timers. */
+/** Finds labels for the timers of actors. Only a clock that shows its timers uses them, such as the race kit's clock. */
 export interface TimerLabels {
+  /** Returns the label of the timer that XState sets now, with this delay in ms. */
   take(ms: number): TimerLabel | undefined
+  /** Receives each inspection event of XState. The event of a transition comes before the timers that the transition sets. */
   note(event: InspectionEvent): void
 }
 

@@ -21,9 +21,9 @@ const starterConfig = {
 
 /** How to create a missing configuration file, in one sentence. */
 export function howToConfigure(file: string): string {
-  const { args: _args, ...subagent } = starterConfig.subagents[0]
-  const example = JSON.stringify({ subagents: [{ ...subagent, args: ['...', '{goal}'] }] })
-  return `Write ${example} into ${preview(file)}, or let \`agent-tasks mcp --init\` write an example there.`
+  const { name, description } = starterConfig.subagents[0]
+  const example = JSON.stringify({ subagents: [{ name, description, command: 'YOUR-PROGRAM', args: ['{goal}'] }] })
+  return `To write a working example to ${preview(file)}, run \`agent-tasks mcp --init\`. To write your own, begin with ${example}.`
 }
 
 /** Everyone can read the file, and only its owner can write it. The mode is set by `chmod`, because the umask may restrict the mode of a new file. */

@@ -24,7 +24,7 @@ export interface McpStdioServer {
   readonly shown: Pick<Backend, 'manager' | 'taskManager'>
   /**
    * Disconnects, stops every task and every program, and resolves when they have ended. Without a store, running tasks are cancelled. With a store, the
-   * next server of the session reports them.
+   * next server of the session reports them as failed, or runs them again if their subagent has `retry`.
    */
   close(): Promise<void>
   /** The same as `close()`. */

@@ -44,8 +44,8 @@ const subagentSchema = strictObject({
     .array(argument)
     .default(['{goal}'])
     .describe(
-      'The arguments of the program, passed without a shell. {goal} is replaced by the goal with its instructions, {name} by the name ' +
-        'of the subagent, and {id} by the ID of the task.',
+      'The arguments of the program, passed without a shell. {goal} is replaced by the goal of the call, with its instructions and ' +
+        'context below it, {name} by the name of the subagent, and {id} by the ID of the task.',
     ),
   acp: strictObject({
     permissions: acpPermissionsSchema()

@@ -29,7 +29,7 @@ export const name = lazily(() => z.string().min(1).max(512))
 
 /** An id that the host chooses. Line breaks are refused, because a line break in an id could forge an entry in a list of tasks. */
 const taskId = lazily(() =>
-  name().refine((id) => toOneLine(id) === id, 'text without line breaks and other control characters'),
+  name().refine((id) => toOneLine(id) === id, 'text without line breaks or other control characters'),
 )
 
 /** The key of tasks that run one at a time. Lists show it, so line breaks are refused here as well. */

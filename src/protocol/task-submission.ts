@@ -45,7 +45,7 @@ export const receivedTaskSchema = lazily(() =>
 )
 
 /**
- * A task to submit.
+ * A command task to submit, over WebSocket or HTTP.
  * @useDeclaredType
  */
 export type TaskSubmitMessage = z.input<ReturnType<typeof taskSubmitSchema>>

@@ -71,7 +71,7 @@ export interface MCPAnswer {
 }
 
 /**
- * The response to a request, with either `result` or `error`.
+ * The JSON-RPC response to an `MCPRequest`, with either `result` or `error`.
  * @useDeclaredType
  */
 export type MCPResponse =

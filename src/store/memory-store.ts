@@ -20,7 +20,10 @@ type Rows = Readonly<Record<StoreTable, Map<string, string>>>
 const rowsOf = (make: (table: StoreTable) => Map<string, string>): Rows =>
   Object.fromEntries(STORE_TABLES.map((table) => [table, make(table)])) as unknown as Rows
 
-/** Creates an empty store in memory. Rows are kept as JSON text, as they are on a disk. */
+/**
+ * Creates an empty store in memory, for tests. Its content survives the manager that used it, but not the process. `copy()` returns what a crash would
+ * leave. Rows are kept as JSON text, as they are on a disk.
+ */
 export function memoryStore(): MemoryStore {
   return createMemoryStore(
     rowsOf(() => new Map<string, string>()),

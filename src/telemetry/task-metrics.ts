@@ -56,7 +56,7 @@ export function createTaskMetrics(meter: Meter): TaskMetrics {
     unit: '{task}',
   })
   const retries = meter.createCounter('agent_tasks.retries', {
-    description: 'Runs of a task after its first.',
+    description: 'Retries: runs of tasks, without the first run of each task.',
     unit: '{run}',
   })
   return {

@@ -12,9 +12,10 @@ const IDS = ['a', 'b', 'c', 'd'] as const
  * limit, release an owner, advance the clock. After each command, the manager must equal its model.
  * @returns the arbitraries, for `fc.commands`
  * @example
- * const property = fc.property(fc.commands([...managerCommands(), ...mine], { maxCommands: 50 }), (commands) => {
+ * // `mine` are your own commands, made with `managerCommand`.
+ * fc.assert(fc.property(fc.commands([...managerCommands(), ...mine], { maxCommands: 50 }), (commands) => {
  *   fc.modelRun(() => createManagerPair(), commands)
- * })
+ * }))
  */
 export function managerCommands(): fc.Arbitrary<ManagerCommand>[] {
   const id = fc.constantFrom(...IDS)

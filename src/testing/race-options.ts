@@ -111,8 +111,8 @@ export interface RaceOptions<World, Input = undefined, Disk = unknown> {
    * How often the simulated process may crash in one order: `true` for at most twice, or a number. It may crash between two turns, at each write to
    * `race.store`, and at each `race.message`. Default false.
    *
-   * After a crash, `setup` builds a new world from the data that survived. An actor continues with the steps of its list that it had not begun. A
-   * generator that had begun is over.
+   * After a crash, `setup` builds a new world from the data that survived. An actor skips the step that it was in, and continues with the next one of
+   * its list. An actor that is a generator does not continue if it had begun.
    */
   readonly crashes?: boolean | number
   /** Returns what survives a crash besides the store: data that `structuredClone` can copy. Called once in each run. */
@@ -135,7 +135,7 @@ export interface RaceOptions<World, Input = undefined, Disk = unknown> {
   readonly numRuns?: number
   /** The seed of random mode. Default: a random one, which a failure prints. */
   readonly seed?: number
-  /** The path of a failure among the runs of `seed`, as the failure printed it. */
+  /** Runs one failure again: the `path` that the failure printed. Set `seed` as well. */
   readonly path?: string
   /** Whether to stop at the first failure. Random mode then does not shrink it, and exhaustive mode does not look for a shorter one. Default false. */
   readonly endOnFailure?: boolean
@@ -144,7 +144,7 @@ export interface RaceOptions<World, Input = undefined, Disk = unknown> {
   /** The maximum number of orders that exhaustive mode may run. Default 100000. */
   readonly maxOrders?: number
   /**
-   * Whether the race reaches deadlines: time limits of tasks, turns, deliveries, waits and commands, and your own timers with the label `{ name, kind:
+   * Whether the race reaches deadlines: time limits of tasks, of the agent's turns, of deliveries, waits and commands, and your own timers with the label `{ name, kind:
    * 'deadline' }`. With false, no deadline ever passes. Default false.
    */
   readonly deadlines?: boolean

@@ -31,7 +31,8 @@ const MAX_SEEN = 12
  * @param clock the clock to move. The clock of a race is not moved
  * @param options the time limit
  * @returns the snapshot that matched
- * @throws AgentTasksError `RUN_UNTIL_FAILED`, with the states that were seen, when the actor has stopped, no timer is left, or `timeoutMs` has passed
+ * @throws AgentTasksError `RUN_UNTIL_FAILED`, with the states that were seen, when the actor has stopped, no timer is left, 10,000 timers have run, or `timeoutMs`
+ * has passed
  * @throws InvalidInputError for an invalid `timeoutMs`, or for a state value if the actor has no states
  * @example
  * const snapshot = await runUntilState(actor, 'backingOff', clock)

@@ -92,6 +92,11 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
   const viewOf = taskViews(shown)
   const { owner } = owned
   const refuse = (expected: string): ToolResult => errorResult('parameter_validation', `params: expected ${expected}.`)
+  const sources = [
+    'task_id',
+    ...(commands === undefined ? [] : ['command']),
+    ...(limits.files === undefined ? [] : ['file']),
+  ]
   const unlisted = {
     ...(commands === undefined
       ? { command: true, args: true, cwd: true, env: true }
@@ -119,6 +124,10 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
       }
       const found = task_id === undefined ? undefined : findTask(view, task_id, hasNotEnded)
       if (found !== undefined && 'refusal' in found) return found.refusal
+      if ([task_id, command, file].filter((source) => source !== undefined).length !== 1) {
+        return refuse(sources.length === 1 ? 'task_id' : `one of ${sources.join(', ')}`)
+      }
+      if (regex === undefined && match === undefined) return refuse('match or regex')
       if (regex !== undefined && match !== undefined) return refuse('either match or regex, and not both')
       if (regex === undefined && flags !== undefined) return refuse('flags beside a regex, and not beside match')
       const { max_events, idle_seconds, seconds, description } = rest

@@ -100,8 +100,9 @@ const optionTypes: OptionTypes<SubmitCommandsOptions> = {
 const NAME = 'submit_commands'
 
 /**
- * Creates the tool `submit_commands`. An async task follows the commands. Cancelling it cancels the command task. If the command task is cancelled
- * elsewhere, the async task fails with an error that says so.
+ * Creates the tool `submit_commands`. Each call submits a command task, and registers an async task that reports its progress and
+ * result. Cancelling the async task cancels the command task. If the command task is cancelled elsewhere, the async task fails with an error that says
+ * so.
  * @param options the managers of async tasks and of command tasks, and limits
  * @returns the tool
  * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range

@@ -149,7 +149,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     settled.length > 0
       ? `${settled.length} of ${ids.length} async task(s) ended:`
       : asking.length > 0
-        ? `0 of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer.`
+        ? `0 of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer: answer first, or wait for others with task_ids.`
         : view.manager.reads.use(notes).isOwed(view.owner)
           ? `0 of ${ids.length} async task(s) ended. The wait has ended because a note came.`
           : `0 of ${ids.length} async task(s) ended within ${seconds} s.`

@@ -1,4 +1,7 @@
-/** Knows for which owners the host starts turns with messages. The result of a tool call counts as delivered only for other owners. */
+/**
+ * Knows the owners to which the host delivers messages: an auto-trigger runs for the owner, or the host calls `beforeTurn`. A result of these owners
+ * stays owed when `check_async_tasks` shows it, because a message will deliver it. For all other owners, showing the whole result delivers it.
+ */
 import type { Feature } from '../feature.js'
 
 /** The maximum number of owners with turns to remember. Beyond it, the owner whose last turn is the oldest is forgotten until its next turn. */
@@ -28,6 +31,7 @@ export class PushSubscribers implements Feature {
     if (this.#inTurns.size > MAX_TURN_OWNERS && oldest !== undefined) this.#inTurns.delete(oldest)
   }
 
+  /** Whether the host delivers messages to this owner. */
   has(owner: string): boolean {
     return this.#byOwner.has(owner) || this.#inTurns.has(owner)
   }

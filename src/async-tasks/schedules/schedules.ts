@@ -108,8 +108,10 @@ export class Schedules implements Feature {
     if (runner !== undefined) checkedParams(flatRunner(runner), fields.launch?.params, 'input.launch.params')
     const { maxPerOwner = 100 } = host.options
     if (this.list(owner).length >= maxPerOwner) {
-      const message = `Max schedules of an owner (${maxPerOwner}, schedules.maxPerOwner) reached. Cancel one that is no longer needed.`
-      throw new AgentTasksError('SCHEDULE_LIMIT', message)
+      throw new AgentTasksError(
+        'SCHEDULE_LIMIT',
+        `Max schedules of an owner (${maxPerOwner}, schedules.maxPerOwner) reached. Cancel one that is no longer needed.`,
+      )
     }
     const id = freshId(createId, 'schedule', (taken) => this.#all.has(taken))
     // When a run ends, its schedules pass to the owner of its task.

@@ -10,7 +10,9 @@ export function addOldNames(program: Command, io: ProgramIO): void {
     createTerminal(io, 'stderr').say(`agent-tasks ${before} has a new name: agent-tasks ${now}`)
 
   const task = program.command('task', { hidden: true }).description('former names of commands for tasks')
-  addClientOptions(task.command('end').alias('cancel').description('the former name of tasks cancel').argument('<id>'))
+  addClientOptions(
+    task.command('end').alias('cancel').description('former name of `agent-tasks tasks cancel`').argument('<id>'),
+  )
     .addHelpText('after', '\nExamples:\n  $ agent-tasks tasks cancel task_1795307098820_1')
     .action(async (id: string, options: ClientOptions) => {
       isNow('task end', 'tasks cancel')
@@ -19,7 +21,10 @@ export function addOldNames(program: Command, io: ProgramIO): void {
 
   addReconnectOption(
     addClientOptions(
-      program.command('watch', { hidden: true }).description('the former name of tasks watch').argument('[id]'),
+      program
+        .command('watch', { hidden: true })
+        .description('former name of `agent-tasks tasks watch`')
+        .argument('[id]'),
     ),
   )
     .option('--interval <ms>', 'how often all tasks are listed, in ms', '1000')

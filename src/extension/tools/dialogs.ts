@@ -35,7 +35,7 @@ export function createDialogs() {
         waiting.add(resolve)
       })
       const working = work()
-      // After a dialog nobody awaits the work. It can fail, because the page may be gone when the dialog is closed.
+      // If the dialog comes first, nothing awaits `working` any more. This handler keeps a later failure from being an unhandled rejection.
       working.catch(() => undefined)
       try {
         return await Promise.race([working.then((value) => ({ value })), dialog.then((one) => ({ dialog: one }))])

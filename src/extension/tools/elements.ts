@@ -88,8 +88,8 @@ export interface Reachable {
 const REST_MS = 30
 
 /**
- * Scrolls to the element, and waits until it has stopped moving and is not covered.
- * @throws BrowserError with a code of `findElement`, or `ELEMENT_COVERED`, `ELEMENT_INVISIBLE` or `ELEMENT_DISABLED`
+ * Scrolls to the element, and waits until it is visible, at rest and not covered, and with `mustBeEnabled` until it is enabled.
+ * @throws BrowserError as `findElement` does, or with `ELEMENT_COVERED`, `ELEMENT_INVISIBLE` or `ELEMENT_DISABLED` when the time of `options` is over
  */
 export async function reachElement(
   page: Page,

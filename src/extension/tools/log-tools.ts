@@ -65,9 +65,9 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
         return [
           '### Network',
           ...(page.isFlooding('Network') ? [TOO_MANY] : []),
-          ...(network.dropped > 0 ? [`The first ${network.dropped} requests are no longer kept.`] : []),
+          ...(network.dropped > 0 ? [`The first ${network.dropped} request(s) are no longer kept.`] : []),
           ...(lines.length === 0 ? ['No requests.'] : lastLines(lines)),
-          ...(hidden > 0 ? [`${hidden} more requests with static: true.`] : []),
+          ...(hidden > 0 ? [`${hidden} request(s) for static files are hidden. Pass static: true to see them.`] : []),
         ].join('\n')
       },
     }),

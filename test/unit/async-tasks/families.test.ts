@@ -251,7 +251,7 @@ describe('a run that launches a task', () => {
     const { launch, open, manager, run } = setUp()
     const parent = await launch('p')
     const unknown = () => open('p').context.launch({ subagentName: 'nobody', goalPrompt: 'g' })
-    expect(unknown).toThrow('input.subagentName: got "nobody", expected a subagent that findRunner knows')
+    expect(unknown).toThrow('input.subagentName: got "nobody", expected a subagent that this host can start')
     expect(open('p').context.launch({ id: 'own', subagentName: 'nobody', goalPrompt: 'g' }, run)).toMatchObject({
       parentId: 'p',
     })

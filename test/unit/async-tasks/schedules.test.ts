@@ -122,7 +122,7 @@ describe('a schedule', () => {
     await pass(MINUTE)
     expect(notes('ada')).toEqual([
       'The scheduled task was not launched (scout: look around): Max async tasks (0) reached',
-      'The scheduled task was not launched (scout: look around): launch.subagent: got "scout", expected a subagent that findRunner knows.',
+      'The scheduled task was not launched (scout: look around): launch.subagent: got "scout", expected a subagent that this host can start.',
     ])
   })
 
@@ -511,7 +511,7 @@ describe('what is to be scheduled', () => {
     [
       'an unknown subagent',
       { in: 1, launch: { subagent: 'poet', goal: 'g' } },
-      'input.launch.subagent: got "poet", expected a subagent that findRunner knows.',
+      'input.launch.subagent: got "poet", expected a subagent that this host can start.',
     ],
     ['no goal', { in: 1, launch: { subagent: 'scout' } }, /input\.launch\.goal: /],
     [

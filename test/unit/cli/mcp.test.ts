@@ -44,7 +44,9 @@ describe('agent-tasks mcp', () => {
       'agent-tasks info: configuration: none, 0 subagent(s), 0 instance(s)',
       `agent-tasks warn: there is no file ${file}, so there are no subagents. ${howToConfigure(file)}`,
     ])
-    expect(howToConfigure(file)).toMatch(/^Write \{"subagents":.* into ".*agent-tasks\.config\.json", or let /)
+    expect(howToConfigure(file)).toMatch(
+      /^To write a working example to ".*agent-tasks\.config\.json", run `agent-tasks mcp --init`.* with \{"subagents":/,
+    )
   })
 
   it('refuses --port without --http', async () => {

@@ -83,8 +83,8 @@ describe('run_command', () => {
     await ask(2, 'ping', {})
     const refused = await ask(3, 'tools/call', sh('echo', { async: true }))
     expect(textOf(refused)).toBe(
-      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). One that was ' +
-        'cancelled counts until its program has ended.',
+      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). A ' +
+        'cancelled command counts until its program has ended.',
     )
     say({ method: 'notifications/cancelled', params: { requestId: 1 } })
   })

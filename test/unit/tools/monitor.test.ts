@@ -90,9 +90,9 @@ describe('the tool monitor', () => {
   })
 
   it.each([
-    [{ match: 'x' }, 'parameter_validation', 'expected either taskId or file'],
+    [{ match: 'x' }, 'parameter_validation', 'params: expected task_id.'],
     [{ task_id: 'nobody', match: 'x' }, 'parameter_validation', 'Task not found'],
-    [{ task_id: 'talker-1' }, 'parameter_validation', 'input.match: got undefined'],
+    [{ task_id: 'talker-1' }, 'parameter_validation', 'params: expected match or regex.'],
     [{ task_id: 'talker-1', match: 'x', regex: 'x' }, 'parameter_validation', 'either match or regex'],
     [{ task_id: 'talker-1', match: 'x', flags: 'i' }, 'parameter_validation', 'flags beside a regex'],
     [{ task_id: 'talker-1', match: 'x\ny' }, 'parameter_validation', 'without line breaks'],

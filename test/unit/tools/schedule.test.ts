@@ -111,7 +111,7 @@ describe('schedule', () => {
     ],
     [
       { in_seconds: 1, subagent_name: 'poet', goal_prompt: 'g' },
-      'params.subagent_name: got "poet", expected a subagent that findRunner knows.',
+      'params.subagent_name: got "poet", expected a subagent that this host can start.',
     ],
     [{ in_seconds: 1, subagent_name: 'scout' }, 'params.goal_prompt: got "", expected at least 1 character(s).'],
     [{ in_seconds: 1, goal_prompt: 'g' }, 'params.subagent_name: got "", expected at least 1 character(s).'],

@@ -202,7 +202,9 @@ describe('a task that asks', () => {
     const { wait, launch, manager } = setUp((context) => context.ask('Sure?'))
     const waiting = launch().then(() => wait.execute({}))
     const { llmContent, metadata } = await waiting
-    expect(llmContent).toContain('0 of 1 async task(s) ended. 1 of them wait(s) for an answer.')
+    expect(llmContent).toContain(
+      '0 of 1 async task(s) ended. 1 of them wait(s) for an answer: answer first, or wait for others with task_ids.',
+    )
     expect(llmContent).toContain(HINT)
     expect(metadata).toEqual({ settled: [], pending: ['asker-2'] })
     manager.cancelTask('asker-2')
