@@ -96,7 +96,7 @@ export interface RegistryParts {
   readonly onEnded?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
   /** Called when a task waits for a slot again after a pause. `waitedMs` is how long it had waited before the pause. */
   readonly onWaiting?: (entry: TaskEntry, waitedMs: number) => void
-  /** Called when a record has changed without a change of the task's state, so that no event reports it. */
+  /** Called when a record has changed, but the state of its task has not. No event reports such a change. */
   readonly onNoted?: (entry: TaskEntry) => void
   /** Whether `entry` cannot continue before `other` has ended. */
   readonly waitsFor?: (entry: TaskEntry, other: TaskEntry) => boolean

@@ -52,7 +52,7 @@ type StatusIn<Phase extends StatusTraits['phase']> = {
 }[keyof typeof TABLE]
 
 /**
- * The status of a task: `queued` waits for a slot, `running` holds one, and the others are final.
+ * The status of a task: `queued` waits for a slot, for other tasks or for its next run, `running` has a run, and the others are final.
  * @useDeclaredType
  */
 export type AsyncTaskStatus = keyof typeof TABLE

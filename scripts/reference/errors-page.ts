@@ -43,7 +43,7 @@ export function errorsPage(): { readonly page: string; readonly problems: readon
     '## Classes',
     table(['class', 'code', 'meaning'], classes.sort(byFirst)),
     '## Further codes',
-    `Errors of the class \`${BASE}\` itself, with their messages and the folder of \`src/\` that throws them. A part that varies is shown as …, and \` / \` separates the messages of one code.`,
+    `Errors of the class \`${BASE}\` itself, with their messages and the folder of \`src/\` that throws them. A part that varies is shown as …, and \` / \` separates the messages of one code. If the whole message varies, the row says what it contains.`,
     table(['code', 'folder', 'message'], merged(others).map(withMeaning).sort(byFirst)),
     '## Answers of the task server',
     'The codes of `error` messages on a WebSocket. REST uses them as well; [the protocol](protocol.md) has their statuses, and the codes that only REST has.',
@@ -58,14 +58,17 @@ export function errorsPage(): { readonly page: string; readonly problems: readon
 /** What the messages say that the code builds elsewhere. */
 const MEANINGS: Readonly<Record<string, string>> = {
   PACKAGES_MISSING: 'names the optional package that is not installed, and the command that installs it',
+  RUN_UNTIL_FAILED: 'names the state or event that did not come, says why, and lists what was seen instead',
   TOO_MANY_REGISTRATIONS:
     'says that too many registered workers have not connected, or that the store has no room for another one',
 }
 
+const SAYS_NOTHING = /^[\s….:]*(?:Seen)?[\s….:]*$/
+
 const withMeaning = ([code = '', folder = '', message = '']: readonly string[]): string[] => [
   code,
   folder,
-  message === '…' ? (MEANINGS[code.replaceAll('`', '')] ?? message) : message,
+  SAYS_NOTHING.test(message) ? (MEANINGS[code.replaceAll('`', '')] ?? message) : message,
 ]
 
 const byFirst = ([one = '']: readonly string[], [other = '']: readonly string[]): number => one.localeCompare(other)

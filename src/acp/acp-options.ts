@@ -52,8 +52,7 @@ export interface AcpRunnerOptions extends Pick<
   readonly commands?: Pick<CommandPolicy, 'allow' | 'shell' | 'env' | 'cwd'>
   /**
    * The maximum size of a message from the agent, in bytes. A larger message fails the task. It is also the maximum size of a file that the agent
-   * reads with
-   * `fs/read_text_file`. Default 4194304 (4 MiB).
+   * reads with `fs/read_text_file`. Default 4194304 (4 MiB).
    */
   readonly maxMessageBytes?: number
   /** How long the agent may take to start its session, in ms. Default 60000. */

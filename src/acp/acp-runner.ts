@@ -33,14 +33,11 @@ const KEPT_STDOUT_BYTES = 8192
  *
  * The last message of the agent becomes `final_message`, and its session `session_id`. `terminate_reason` is present if the agent stopped early, for
  * example at a token limit. An abort of the task sends `session/cancel`. If the agent has not stopped after `graceMs`, it is stopped in the same way
- * as by
- * `processRunner`. Its
- * process group and its terminals are always ended.
+ * as by `processRunner`. Its process group and its terminals are always ended.
  *
  * A failed run rejects with a ProcessError. It has a code of `processRunner` or one of these: `ACP_AUTH_REQUIRED` if the agent needs a sign-in;
- * `ACP_FAILED` if it
- * answers with an error or cancels the prompt itself; `ACP_REFUSED` if it refuses the goal; `ACP_PROTOCOL` for a message that is invalid, too large
- * or too late.
+ * `ACP_FAILED` if it answers with an error or cancels the prompt itself; `ACP_REFUSED` if it refuses the goal; `ACP_PROTOCOL` for a message that is
+ * invalid, too large or too late.
  * @param options the agent to run, and what it may do
  * @returns a runner for `subagents` and `AsyncTaskManager.launch`
  * @throws InvalidInputError for an invalid option
@@ -173,6 +170,7 @@ function goneError(end: ProgramEnd, remains: ProgramRemains, waitedFor: string):
   const failure = end.stop === undefined ? endError(end, remains) : undefined
   if (failure !== undefined) return failure
   const what = end.stop === undefined ? 'ended' : 'closed its stdout'
-  const message = `Agent ${preview(command)} ${what} before it had answered ${waitedFor}.${describeTail(stderr, stdout)}`
+  const hint = waitedFor === 'initialize' ? ' Does the command speak ACP? Some agents need an option for it.' : ''
+  const message = `Agent ${preview(command)} ${what} before it had answered ${waitedFor}.${hint}${describeTail(stderr, stdout)}`
   return new ProcessError('ACP_PROTOCOL', message, { command, stderr })
 }

@@ -2,8 +2,7 @@
  * Exchanges messages with an agent over its stdin and stdout.
  *
  * The SDK prints unexpected responses and notifications to stderr. This file drops them first, so that an agent cannot flood the log. It also reads
- * `session/update`
- * itself, so that all updates are processed before the prompt ends.
+ * `session/update` itself, so that all updates are processed before the prompt ends.
  */
 import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk'
 import type { Writable } from 'node:stream'

@@ -49,7 +49,7 @@ export async function withClient<T>(
   }
 }
 
-/** How long the command may take to end after Ctrl-C, and then `onInterrupt`, in ms. It is limited, because the server may not answer. */
+/** How long the command may take to end after Ctrl-C, and how long `onInterrupt` may take after that, in ms. Both are limited, because the server may not answer. */
 const INTERRUPT_MS = 2000
 
 /**

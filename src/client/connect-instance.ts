@@ -1,9 +1,9 @@
 /**
  * The worker's side of a WebSocket instance: registers with the server, runs tool calls, and reconnects with the same id and secret.
  *
- * W1  The worker answers every call once, on the socket that the call came from. When a connection is lost, its calls are aborted. Calls
+ * - The worker answers every call once, on the socket that the call came from. When a connection is lost, its calls are aborted. Calls
  * that keep running nevertheless are listed in the `hello` of the next connection.
- * W2  The worker does not reconnect after another worker took over its instance, or after the server disconnected it on purpose. When the
+ * - The worker does not reconnect after another worker took over its instance, or after the server disconnected it on purpose. When the
  * server no longer knows the worker, the worker registers again.
  */
 import { elapsedMs, setLongTimeout, systemClock, type Clock } from '../clock.js'

@@ -50,7 +50,8 @@ export function workerSocketOf(http: string, given: string): string {
   throw new ConnectionError(
     'BAD_ANSWER',
     `The server named ${JSON.stringify(given.slice(0, 200))} as the URL for workers. ` +
-      `Expected a URL with ${protocols.join(' or ')} and the host ${server.hostname}: the token is sent only to that host, and not without TLS if the server's URL has https.`,
+      `Expected a URL with ${protocols.join(' or ')} and the host ${server.hostname}, because a worker sends its token only there, and with TLS if the server's URL has https. ` +
+      `Connect to the host that the server names, or correct the server's own address (in a cluster: publicUrl).`,
   )
 }
 

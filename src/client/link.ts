@@ -1,9 +1,9 @@
 /**
  * One JSON connection that reconnects. The client, the worker and the inspector's relay build their protocols on it.
  *
- * K1  At most one socket is in use. Events of earlier sockets are ignored.
- * K2  After `close()` no callback runs. When the promise of `close()` resolves, no timer and no socket is left.
- * K3  The end of every connection, and the failure of every attempt, is reported to `onDown` exactly once, unless `close()` caused it.
+ * - At most one socket is in use. Events of earlier sockets are ignored.
+ * - After `close()` no callback runs. When the promise of `close()` resolves, no timer and no socket is left.
+ * - The end of every connection, and the failure of every attempt, is reported to `onDown` exactly once, unless `close()` caused it.
  */
 import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import { ConnectionError } from './client-errors.js'

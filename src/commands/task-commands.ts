@@ -55,10 +55,16 @@ const PAUSE_USAGE = 'Usage: /pause [all]'
 const SEND_USAGE = 'Usage: /task send <task_id> <text>'
 
 /**
- * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> [question_id] <text>`, `/task send
- * <task_id>
- * <text>`,
- * `/background [task_id]`, `/pause [all]`, `/resume`, `/schedules`, `/schedule cancel <schedule_id>`, `/monitors` and `/monitor cancel <monitor_id>`.
+ * Creates these slash commands:
+ * - `/tasks`, `/tasks list` and `/task list`
+ * - `/task end <task_id> [reason]`
+ * - `/task answer <task_id> [question_id] <text>`
+ * - `/task send <task_id> <text>`
+ * - `/background [task_id]`
+ * - `/pause [all]` and `/resume`
+ * - `/schedules` and `/schedule cancel <schedule_id>`
+ * - `/monitors` and `/monitor cancel <monitor_id>`
+ *
  * @throws InvalidInputError for an unknown or invalid option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {

@@ -15,9 +15,8 @@ import { createTaskHandle, type TaskHandle } from './task-handle.js'
 
 /**
  * The options of `tasks.launch`. They are those of `AsyncTaskManager.launch`, with two differences. The default `owner` is that of the host. And
- * `timeoutMs` has
- * no default, because the time limits of the settings apply only to tools. The subagent receives the fields of `params`, such as `context`, in its
- * request.
+ * `timeoutMs` has no default, because the time limits of the settings apply only to tools. The subagent receives the fields of `params`, such as
+ * `context`, in its request.
  */
 export type LaunchOptions<Runnable = Subagent> = Omit<
   LaunchTaskInput,

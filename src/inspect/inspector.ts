@@ -1,12 +1,12 @@
 /**
  * The inspector shows a viewer what the actors do. It neither slows them down nor makes them fail.
  *
- * N1  Recording an event costs only a few assignments. Messages are built later, in batches, between other work.
- * N2  The backlog has a maximum size, even if the viewer reads nothing. The oldest message is dropped and counted.
- * N3  When `filter` or `redact` throws, or an event cannot be read, only that message is lost, and it is counted.
- * N4  A message whose redaction failed is not sent.
- * N5  On every connection, the `@xstate.actor` message of an actor comes before its other messages, and after that of its parent.
- * N6  The inspector does not keep a process alive, except during `close`, which has a time limit.
+ * - Recording an event costs only a few assignments. Messages are built later, in batches, between other work.
+ * - The backlog has a maximum size, even if the viewer reads nothing. The oldest message is dropped and counted.
+ * - When `filter` or `redact` throws, or an event cannot be read, only that message is lost, and it is counted.
+ * - A message whose redaction failed is not sent.
+ * - On every connection, the `@xstate.actor` message of an actor comes before its other messages, and after that of its parent.
+ * - The inspector does not keep a process alive, except during `close`, which has a time limit.
  */
 import { systemClock, type Clock } from '../clock.js'
 import { callIsolated } from '../callbacks/isolated-call.js'

@@ -487,12 +487,12 @@ export const agentConfigSchema = strictObject({
   .meta({ title: 'Configuration of agent-tasks' })
 
 /**
- * The settings of a file, with the defaults for those that the file omits.
+ * The settings of a configuration file of `agent-tasks`, with the defaults for those that the file omits.
  * @useDeclaredType
  */
 export type AgentConfig = z.output<typeof agentConfigSchema>
 
-/** The settings as a file may contain them. Settings with a default may be absent. */
+/** The settings as a configuration file of `agent-tasks` may contain them. Settings with a default may be absent. */
 export type AgentConfigInput = z.input<typeof agentConfigSchema>
 
 export type SubagentConfig = AgentConfig['subagents'][number]

@@ -33,7 +33,7 @@ export const registerRequestSchema = z.object({
   secret: secret
     .optional()
     .describe(
-      'The secret of an earlier registration of `instanceId`. If the server still has that registration, it answers with it, and the secret stays the same.',
+      'The secret of an earlier registration of `instanceId`. If the server still has that registration, it returns it with the same secret. Otherwise the worker is registered anew.',
     ),
 })
 

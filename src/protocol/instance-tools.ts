@@ -13,8 +13,8 @@ export type { TaskProgress } from '../../machines/records.js'
 /** The second argument of a tool. */
 export interface InstanceToolContext {
   /**
-   * Aborted when the command is cancelled or exceeds its time limit, and when the instance is disconnected. An exception of an abort listener
-   * is reported, and stops nothing.
+   * Aborted when the command is cancelled or exceeds its time limit, and when the instance is disconnected. If an abort listener
+   * throws, `onError` of the instance receives the error, and the other listeners still run.
    */
   readonly signal: AbortSignal
   /** Reports progress: a number, or an object `{ progress, total?, message? }` as in MCP. Has no effect after the call has ended. */

@@ -7,8 +7,8 @@ import { SESSION_ID } from '../protocol/async-tasks.js'
 import { PRINTED_FIELD } from '../protocol/program-session.js'
 
 /**
- * Returns the text of a printed field; undefined if there is none. `json:NAME` is a field of one JSON value, or of the last line. `jsonl:TYPE/NAME` is a
- * field of the last line of JSON with this type.
+ * Returns the text of a field in the JSON that a program printed; undefined if there is none. `json:FIELD` reads the whole output as one JSON value and,
+ * if that has no such field, the last line. `jsonl:TYPE/FIELD` reads the last line whose `type` is TYPE and that has the field.
  */
 export function printedText(field: string, printed: string): string | undefined {
   const [, type, path = ''] = PRINTED_FIELD.exec(field) ?? []

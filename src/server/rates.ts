@@ -23,7 +23,7 @@ export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter 
       const now = elapsedMs(clock)
       const known = fullAt.get(key)
       if (known === undefined && fullAt.size >= MAX_KEYS) removeIdle(now)
-      // Limited to one minute ahead, also when the clock was set back.
+      // Limited to one minute ahead.
       const next = Math.min(Math.max(known ?? now, now), now + MINUTE_MS) + costMs
       const waitMs = next - now - MINUTE_MS
       if (waitMs > 0) return Math.ceil(waitMs)

@@ -144,7 +144,7 @@ export interface RaceOptions<World, Input = undefined, Disk = unknown> {
   /** The maximum number of orders that exhaustive mode may run. Default 100000. */
   readonly maxOrders?: number
   /**
-   * Whether the race reaches deadlines: time limits of tasks, of the agent's turns, of deliveries, waits and commands, and your own timers with the label `{ name, kind:
+   * Whether deadlines can pass. Deadlines are the time limits of tasks, turns, deliveries, waits and commands, and your own timers with the label `{ name, kind:
    * 'deadline' }`. With false, no deadline ever passes. Default false.
    */
   readonly deadlines?: boolean

@@ -25,10 +25,10 @@ const MAX_TIMERS = 10_000
 const MAX_SEEN = 12
 
 /**
- * Moves the clock until an actor is in a state.
+ * Waits until an actor is in a state, and moves a manual clock meanwhile.
  * @param actor the actor
  * @param state a state value as `snapshot.matches` takes it, or a predicate of the snapshot
- * @param clock the clock to move. The clock of a race is not moved
+ * @param clock a manual clock, which is moved; or the clock of a race, which the race itself moves
  * @param options the time limit
  * @returns the snapshot that matched
  * @throws AgentTasksError `RUN_UNTIL_FAILED`, with the states that were seen, when the actor has stopped, no timer is left, 10,000 timers have run, or `timeoutMs`

@@ -72,7 +72,7 @@ export const checkAsyncTasksSchema = lazily(() =>
 )
 
 /**
- * The parameters of check_async_tasks.
+ * The parameters of the tool `check_async_tasks`.
  * @useDeclaredType
  */
 export type CheckAsyncTasksParams = z.input<ReturnType<typeof checkAsyncTasksSchema>>

@@ -1,4 +1,4 @@
-/** The tool monitor, which wakes the agent when a line matches: a line in the output of a task or a program, or in a file. */
+/** The tool `monitor`, which wakes the agent when a line matches: a line in the output of a task or a program, or in a file. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'

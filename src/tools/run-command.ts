@@ -78,7 +78,7 @@ const shellSchema = lazily(() =>
 )
 
 /**
- * The parameters of run_command. With a shell there are no `args`.
+ * The parameters of the tool `run_command`. With a shell there are no `args`.
  * @useDeclaredType
  */
 export type RunCommandParams = z.input<ReturnType<typeof runCommandSchema>>

@@ -1,4 +1,4 @@
-/** The tool schedule: wakes the agent, or launches a task, at a later time. */
+/** The tool `schedule`, which wakes the agent or launches a task at a later time. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { findSchedule, noSchedule, scheduleLines } from '../async-tasks/schedules/schedule-lines.js'

@@ -72,7 +72,7 @@ export const submitCommandsSchema = lazily(() => {
 })
 
 /**
- * The parameters of submit_commands.
+ * The parameters of the tool `submit_commands`.
  * @useDeclaredType
  */
 export type SubmitCommandsParams = z.input<ReturnType<typeof submitCommandsSchema>>

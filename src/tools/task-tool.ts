@@ -1,4 +1,4 @@
-/** The tool task, which runs a subagent. The call returns the result, or leaves the task running in the background. */
+/** The tool `task`, which runs a subagent. The call returns the result, or leaves the task running in the background. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { defined } from '../defined.js'
@@ -66,7 +66,7 @@ export const taskSchema = lazily(() =>
 )
 
 /**
- * The parameters of task.
+ * The parameters of the tool `task`.
  * @useDeclaredType
  */
 export type TaskParams = z.input<ReturnType<typeof taskSchema>>

@@ -47,7 +47,7 @@ export const waitForAsyncTasksSchema = lazily(() =>
 )
 
 /**
- * The parameters of wait_for_async_tasks.
+ * The parameters of the tool `wait_for_async_tasks`.
  * @useDeclaredType
  */
 export type WaitForAsyncTasksParams = z.input<ReturnType<typeof waitForAsyncTasksSchema>>

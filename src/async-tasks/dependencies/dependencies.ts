@@ -1,10 +1,10 @@
 /**
  * Tasks that run after other tasks (promise F15). Such a task waits in the queue without a slot until all tasks in its `after` have ended.
  *
- * D1  It starts only when all of them have ended and their results are stored in its row.
- * D2  With `onFailed: 'fail'` it fails as soon as one of them fails or is cancelled. With `run` it starts whatever their outcome.
- * D3  The end of a task and its effect on waiting tasks are one write.
- * D4  The record of a task is kept while a waiting task names it in `after`.
+ * - It starts only when all of them have ended and their results are stored in its row.
+ * - With `onFailed: 'fail'` it fails as soon as one of them fails or is cancelled. With `run` it starts whatever their outcome.
+ * - The end of a task and its effect on waiting tasks are one write.
+ * - The record of a task is kept while a waiting task names it in `after`.
  *
  * While no task waits, each end of a task costs one look-up in an empty map.
  */

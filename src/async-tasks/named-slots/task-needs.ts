@@ -49,7 +49,7 @@ export function checkAbove(
     throw new FamilyError(
       'HELD_BY_PARENT',
       parent.record.id,
-      `The new task needs ${slotText(slot)}, which task ${holder.record.id} holds until it ends. That task, or a task that it has launched, launches the new task: if it waits for the new task, neither can continue. Do this work in the run itself, or launch the new task with another subagent or without the concurrency key.`,
+      `Task ${holder.record.id} holds ${slotText(slot)} until it ends, and the new task needs the same. The run of that task, or of a task below it, launches the new task: if the run waited for the new task, neither could continue. Do this work in the run itself, or launch the new task with another subagent or without the concurrency key.`,
     )
   }
   if (isForeground === true) registry.use(runWaits).checkInPlace(parent, needs)

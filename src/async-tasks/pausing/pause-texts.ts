@@ -14,7 +14,7 @@ export const pausedText = ({ pauses }: PauseReads, { status, owner }: AsyncTaskI
 /** How many pauses a list shows. */
 const MAX_NAMED = 10
 
-/** Describes the pauses that concern an owner. Returns one line for each pause. Without an owner, describes all pauses, at most ten of them. */
+/** Describes the pauses that concern an owner, or without an owner all pauses, one per line. After ten lines, one more line counts the rest. */
 export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
   const shown = owner === undefined ? pauses.list() : pauses.of(owner)
   const more = shown.length - MAX_NAMED

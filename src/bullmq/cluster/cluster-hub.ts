@@ -96,8 +96,7 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
           if (!subscriptions.addTask(taskId, after)) return false
           followed.add(taskId)
           // This subscriber already receives all events of the instance, so older events need not be read. `seen` does not show what was delivered,
-          // because
-          // `hasSeen` changes it, too.
+          // because `hasSeen` changes it, too.
           if (instanceId !== undefined && instances.has(instanceId)) return true
           seen.set(taskId, Math.max(after, seen.get(taskId) ?? 0))
           catchUp(taskId)

@@ -375,8 +375,7 @@ return bull.seize(queue, id, token, lifeMs) and 1 or 0
 
 /**
  * Finds work that no live node takes care of. Also deletes instances that stayed disconnected, and tasks that ended long ago. If another survey ran
- * within
- * `againMs`, returns nothing; with 0, always surveys. `prefix` is the prefix of the queues.
+ * within `againMs`, returns nothing; with 0, always surveys. `prefix` is the prefix of the queues.
  * @returns three values for each finding: `stalled`, the instance and the job; `awaited`, the instance and its tasks; or `joining`, an empty text and
  * the tasks
  */

@@ -66,7 +66,7 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
           '### Network',
           ...(page.isFlooding('Network') ? [TOO_MANY] : []),
           ...(network.dropped > 0 ? [`The first ${network.dropped} request(s) are no longer kept.`] : []),
-          ...(lines.length === 0 ? ['No requests.'] : lastLines(lines)),
+          ...(lines.length > 0 ? lastLines(lines) : hidden > 0 ? [] : ['No requests.']),
           ...(hidden > 0 ? [`${hidden} request(s) for static files are hidden. Pass static: true to see them.`] : []),
         ].join('\n')
       },

@@ -38,7 +38,7 @@ describe('the error names the field', () => {
     [(manager) => manager.registerTask({ ...input, id: 7 } as never), 'input.id: got 7'],
     [
       (manager) => manager.registerTask({ ...input, id: 'a\n[OK] [b] forged' }),
-      'input.id: got "a\\n[OK] [b] forged", expected text without line breaks and other control characters.',
+      'input.id: got "a\\n[OK] [b] forged", expected text without line breaks or other control characters.',
     ],
     [(manager) => manager.launch({ ...input, id: 'a\u001b[2J' }, () => ({})), 'input.id: got "a\\u001b[2J"'],
     [(manager) => manager.launch({ ...input, subagentName: 7 } as never, () => ({})), 'input.subagentName: got 7'],

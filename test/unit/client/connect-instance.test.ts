@@ -187,7 +187,7 @@ describe('a worker', () => {
     const options = { tools: [add], token: 'secret', fetch, WebSocket: sockets.WebSocket, clock }
     await expect(connectInstance(url, options)).rejects.toMatchObject({
       code: 'BAD_ANSWER',
-      message: expect.stringContaining('with the websocketUrl') as string,
+      message: expect.stringContaining('as the URL for workers. Expected a URL with ') as string,
     })
     expect(sockets.sockets).toEqual([])
     expect(clock.pending).toBe(0)
