@@ -52,7 +52,8 @@ type StatusIn<Phase extends StatusTraits['phase']> = {
 }[keyof typeof TABLE]
 
 /**
- * The status of a task: `queued` waits for a slot, for other tasks or for its next run, `running` has a run, and the others are final.
+ * The status of a task: `queued` waits to start (for a slot, a limit, other tasks, the end of a pause, or its next run), `running` has a run,
+ * and the others are final.
  * @useDeclaredType
  */
 export type AsyncTaskStatus = keyof typeof TABLE

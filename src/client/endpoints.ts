@@ -50,8 +50,8 @@ export function workerSocketOf(http: string, given: string): string {
   throw new ConnectionError(
     'BAD_ANSWER',
     `The server named ${JSON.stringify(given.slice(0, 200))} as the URL for workers. ` +
-      `Expected a URL with ${protocols.join(' or ')} and the host ${server.hostname}, because a worker sends its token only there, and with TLS if the server's URL has https. ` +
-      `Connect to the host that the server names, or correct the server's own address (in a cluster: publicUrl).`,
+      `Expected a URL with ${protocols.join(' or ')} and the host ${server.hostname}, because a worker sends its token to no other host, and not without TLS to an https server. ` +
+      `Connect with the host that the server names, or change the server's option host (in a cluster: publicUrl).`,
   )
 }
 

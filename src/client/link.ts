@@ -1,5 +1,5 @@
 /**
- * One JSON connection that reconnects. The client, the worker and the inspector's relay build their protocols on it.
+ * One JSON connection that reconnects. The client, the worker and the inspector use it.
  *
  * - At most one socket is in use. Events of earlier sockets are ignored.
  * - After `close()` no callback runs. When the promise of `close()` resolves, no timer and no socket is left.

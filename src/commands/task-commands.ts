@@ -48,7 +48,7 @@ const GOAL_PREVIEW_CHARS = 40
 /** The maximum length of a list, in characters. */
 const LIST_CHARS = 18_000
 
-const END_USAGE = 'Usage: /task end <task_id>'
+const END_USAGE = 'Usage: /task end <task_id> [reason]'
 const ANSWER_USAGE = 'Usage: /task answer <task_id> [question_id] <text>'
 const BACKGROUND_USAGE = 'Usage: /background [task_id]'
 const PAUSE_USAGE = 'Usage: /pause [all]'

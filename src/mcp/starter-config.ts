@@ -4,7 +4,6 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ConfigFileError } from '../errors.js'
-import { preview } from '../text/preview.js'
 import type { AgentConfigInput } from '../protocol/agent-config.js'
 
 /** One subagent that needs only Node. */
@@ -23,7 +22,7 @@ const starterConfig = {
 export function howToConfigure(file: string): string {
   const { name, description } = starterConfig.subagents[0]
   const example = JSON.stringify({ subagents: [{ name, description, command: 'YOUR-PROGRAM', args: ['{goal}'] }] })
-  return `To write a working example, run \`agent-tasks mcp --init --config ${preview(file)}\`. To write your own, begin with ${example}.`
+  return `To write a working example, run \`agent-tasks mcp --init --config ${JSON.stringify(file)}\`. To write your own, begin with ${example}.`
 }
 
 /** Everyone can read the file, and only its owner can write it. The mode is set by `chmod`, because the umask may restrict the mode of a new file. */

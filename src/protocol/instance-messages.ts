@@ -33,7 +33,8 @@ export const registerRequestSchema = z.object({
   secret: secret
     .optional()
     .describe(
-      'The secret of an earlier registration of `instanceId`. If the server still has that registration, it returns it with the same secret. Otherwise the worker is registered anew.',
+      'The secret of an earlier registration of `instanceId`. If it fits a registration that the server still has, the answer repeats that registration. ' +
+        'Otherwise this is a new registration: the answer has a new secret, and an id that is in use is refused.',
     ),
 })
 

@@ -185,7 +185,9 @@ describe('over stdio', () => {
     })
     const [out, said, code] = await Promise.all([text(child.stdout), text(child.stderr), exitCode(child)])
     expect([out, code]).toEqual(['', 2])
-    expect(said).toMatch(/^agent-tasks: \/no\/such\/file: cannot be read \(ENOENT\)\. Write \{"subagents":/)
+    expect(said).toMatch(
+      /^agent-tasks: \/no\/such\/file: cannot be read \(ENOENT\)\. To write a working example, run `agent-tasks mcp --init --config "\/no\/such\/file"`/,
+    )
   })
 
   it('a client is notified when its tasks change', async () => {

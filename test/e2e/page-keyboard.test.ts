@@ -71,6 +71,7 @@ describe('the page by keyboard', () => {
     await page.getByRole('grid', { name: 'Tasks' }).waitFor()
     await page.keyboard.press('/')
     await page.keyboard.type('archive')
+    await page.getByText('Letter 3').waitFor({ state: 'detached' })
     await tabTo(page, /^grid Tasks/)
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')

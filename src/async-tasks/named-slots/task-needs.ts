@@ -49,7 +49,7 @@ export function checkAbove(
     throw new FamilyError(
       'HELD_BY_PARENT',
       parent.record.id,
-      `Task ${holder.record.id} holds ${slotText(slot)} until it ends, and the new task needs the same. The run of that task, or of a task below it, launches the new task: if the run waited for the new task, neither could continue. Do this work in the run itself, or launch the new task with another subagent or without the concurrency key.`,
+      `Task ${holder.record.id} holds ${slotText(slot)} until it ends, and the new task needs it too. The new task is launched by that task or by one of its descendants, so waiting for the new task would never end. Do this work in the run itself, or launch the new task with another subagent or without the concurrency key.`,
     )
   }
   if (isForeground === true) registry.use(runWaits).checkInPlace(parent, needs)

@@ -20,7 +20,7 @@ export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
   const more = shown.length - MAX_NAMED
   return [
     ...shown.slice(0, MAX_NAMED).map(pauseLine),
-    ...(more > 0 ? [`Paused: the tasks of ${more} more owners.`] : []),
+    ...(more > 0 ? [`Paused: the tasks of ${more} more owner(s).`] : []),
   ]
 }
 

@@ -66,7 +66,11 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
           '### Network',
           ...(page.isFlooding('Network') ? [TOO_MANY] : []),
           ...(network.dropped > 0 ? [`The first ${network.dropped} request(s) are no longer kept.`] : []),
-          ...(lines.length > 0 ? lastLines(lines) : hidden > 0 ? [] : ['No requests.']),
+          ...(lines.length > 0
+            ? lastLines(lines)
+            : hidden > 0
+              ? []
+              : [filter === undefined ? 'No requests.' : 'No request matches the filter.']),
           ...(hidden > 0 ? [`${hidden} request(s) for static files are hidden. Pass static: true to see them.`] : []),
         ].join('\n')
       },

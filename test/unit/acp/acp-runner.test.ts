@@ -317,7 +317,9 @@ describe('an agent that fails', () => {
   it('fails when it is no agent, or there is no such program', async () => {
     const error = await failure({}, { command: '/bin/echo', args: ['usage: echo'] })
     expect(error.code).toBe('ACP_PROTOCOL')
-    expect(error.message).toContain('ended before it had answered initialize. Does the command speak ACP? Some agents need an option for it. The end of its stdout:\nusage: echo')
+    expect(error.message).toContain(
+      'ended before it had answered initialize. Does the command speak ACP? Some agents need an option for it. The end of its stdout:\nusage: echo',
+    )
     expect(await failure({}, { command: 'no-such-agent' })).toMatchObject({ code: 'PROCESS_NOT_STARTED' })
   })
 

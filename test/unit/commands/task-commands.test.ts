@@ -72,7 +72,7 @@ describe.each(['/tasks', '/tasks list', '/task list', ' /tasks  list '])('%s', (
 
 describe('/task end', () => {
   it.each(['/task end', '/task end   '])('without an id returns the usage (%j)', (line) => {
-    expect(setUp().run(line)).toEqual({ type: 'error', text: 'Usage: /task end <task_id>' })
+    expect(setUp().run(line)).toEqual({ type: 'error', text: 'Usage: /task end <task_id> [reason]' })
   })
 
   it('cancels a task by its id or a prefix', () => {
@@ -161,7 +161,7 @@ it('a completion ends its task', () => {
 })
 
 const usages =
-  'Usage: /task end <task_id>\nUsage: /task answer <task_id> [question_id] <text>\nUsage: /task send <task_id> <text>'
+  'Usage: /task end <task_id> [reason]\nUsage: /task answer <task_id> [question_id] <text>\nUsage: /task send <task_id> <text>'
 
 it.each([
   ['/task', `Usage: /task list\n${usages}`],

@@ -162,7 +162,7 @@ describe('/pause and /resume', () => {
     const lines = type('/tasks')?.text.split('\n') ?? []
     expect(lines.slice(10)).toEqual([
       `Paused: the tasks of owner 9, since ${SINCE}.`,
-      'Paused: the tasks of 2 more owners.',
+      'Paused: the tasks of 2 more owner(s).',
     ])
   })
 
