@@ -96,7 +96,7 @@ export interface RegistryParts {
   readonly onEnded?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
   /** Called when a task waits for a slot again after a pause. `waitedMs` is how long it had waited before the pause. */
   readonly onWaiting?: (entry: TaskEntry, waitedMs: number) => void
-  /** Called when a record has changed, but the state of its task has not. No event reports such a change. */
+  /** Called when a record has changed without a change of state, for example by a question. Subscribers get no event of it; the store uses this call. */
   readonly onNoted?: (entry: TaskEntry) => void
   /** Whether `entry` cannot continue before `other` has ended. */
   readonly waitsFor?: (entry: TaskEntry, other: TaskEntry) => boolean

@@ -58,12 +58,13 @@ export function errorsPage(): { readonly page: string; readonly problems: readon
 /** What the messages say that the code builds elsewhere. */
 const MEANINGS: Readonly<Record<string, string>> = {
   PACKAGES_MISSING: 'names the optional package that is not installed, and the command that installs it',
+  REDIS_UNUSABLE: 'names the Redis, and says why it cannot be used',
   RUN_UNTIL_FAILED: 'names the state or event that did not come, says why, and lists what was seen instead',
   TOO_MANY_REGISTRATIONS:
     'says that too many registered workers have not connected, or that the store has no room for another one',
 }
 
-const SAYS_NOTHING = /^[\s….:]*(?:Seen)?[\s….:]*$/
+const SAYS_NOTHING = /^(?:Redis at )?[\s….:]*(?:Seen)?[\s….:]*$/
 
 const withMeaning = ([code = '', folder = '', message = '']: readonly string[]): string[] => [
   code,

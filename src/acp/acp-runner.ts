@@ -164,7 +164,7 @@ function abortError(end: ProgramEnd, remains: ProgramRemains, reason: unknown): 
   return new ProcessAbortError(message, { command, stderr }, { cause: reason })
 }
 
-/** Explains why an agent closed its stdout before it had answered the prompt. */
+/** Returns the error for an agent that ended, or closed its stdout, before it had answered the ACP method `waitedFor`. */
 function goneError(end: ProgramEnd, remains: ProgramRemains, waitedFor: string): Error {
   const { command, stderr, stdout } = remains
   const failure = end.stop === undefined ? endError(end, remains) : undefined

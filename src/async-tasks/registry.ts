@@ -269,7 +269,7 @@ export class TaskRegistry {
     if (this.#isProcessing) {
       throw new AgentTasksError(
         'REENTRANT_CALL',
-        'A machine called the manager from inside a transition of its registry. Call the manager after the transition, for example in queueMicrotask().',
+        'The manager was called from an action or guard of its own state machines. Call it after the transition, for example in queueMicrotask().',
       )
     }
     if (this.#isDisposed) return undefined

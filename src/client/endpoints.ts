@@ -51,7 +51,7 @@ export function workerSocketOf(http: string, given: string): string {
     'BAD_ANSWER',
     `The server named ${JSON.stringify(given.slice(0, 200))} as the URL for workers. ` +
       `Expected a URL with ${protocols.join(' or ')} and the host ${server.hostname}, because a worker sends its token to no other host, and not without TLS to an https server. ` +
-      `Connect with the host that the server names, or change the server's option host (in a cluster: publicUrl).`,
+      `Connect with the host that the server names, or change the server's host or certificate (in a cluster: publicUrl).`,
   )
 }
 

@@ -186,7 +186,7 @@ describe('over stdio', () => {
     const [out, said, code] = await Promise.all([text(child.stdout), text(child.stderr), exitCode(child)])
     expect([out, code]).toEqual(['', 2])
     expect(said).toMatch(
-      /^agent-tasks: \/no\/such\/file: cannot be read \(ENOENT\)\. To write a working example, run `agent-tasks mcp --init --config "\/no\/such\/file"`/,
+      /^agent-tasks: \/no\/such\/file: cannot be read \(ENOENT\)\. To write a working example, run `npx agent-tasks mcp --init --config "\/no\/such\/file"`/,
     )
   })
 

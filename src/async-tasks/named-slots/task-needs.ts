@@ -49,7 +49,7 @@ export function checkAbove(
     throw new FamilyError(
       'HELD_BY_PARENT',
       parent.record.id,
-      `Task ${holder.record.id} holds ${slotText(slot)} until it ends, and the new task needs it too. The new task is launched by that task or by one of its descendants, so waiting for the new task would never end. Do this work in the run itself, or launch the new task with another subagent or without the concurrency key.`,
+      `Task ${holder.record.id} holds ${slotText(slot)} until it ends. The new task needs it too and would be a descendant of that task, so it could not start while that task waits for it. Do this work in the run that launches it, or use another subagent or no concurrency key.`,
     )
   }
   if (isForeground === true) registry.use(runWaits).checkInPlace(parent, needs)

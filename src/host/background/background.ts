@@ -27,7 +27,7 @@ const optionTypes: OptionTypes<BackgroundOptions> = {
  * Wraps a tool.
  * @param host the options that the host's tools use to launch tasks
  * @throws InvalidInputError for an invalid option or tool
- * @throws InvalidSettingError for a time out of its range
+ * @throws InvalidSettingError for a time that is outside its range
  */
 export function backgroundTool<T, Mode extends BackgroundMode>(
   host: Parameters<typeof readLaunchOptions>[0],
@@ -37,7 +37,11 @@ export function backgroundTool<T, Mode extends BackgroundMode>(
   checkOptions<BackgroundOptions>(options, optionTypes)
   const { mode, afterSeconds: backgroundAfterSeconds, parentId } = options
   if (backgroundAfterSeconds !== undefined && mode !== 'choice') {
-    throw new InvalidInputError('options.afterSeconds', backgroundAfterSeconds, `no value with the mode '${mode}'`)
+    throw new InvalidInputError(
+      'options.afterSeconds',
+      backgroundAfterSeconds,
+      `no value, because only the mode 'choice' uses it (the mode is '${mode}')`,
+    )
   }
   const given = Object(tool) as Readonly<Record<string, unknown>>
   const [schema, change] = kindOf(given)

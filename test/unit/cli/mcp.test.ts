@@ -10,7 +10,7 @@ describe('agent-tasks mcp', () => {
   it.each([
     [
       ['--config', '/no/such/file'],
-      'agent-tasks: /no/such/file: cannot be read (ENOENT). To write a working example, run `agent-tasks mcp --init --config',
+      'agent-tasks: /no/such/file: cannot be read (ENOENT). To write a working example, run `npx agent-tasks mcp --init --config',
     ],
     [['--http', '--port', 'x'], '--port'],
     [['--http', '--host', '0.0.0.0'], 'agent-tasks: Setting http.host: got "0.0.0.0", expected a loopback address'],
@@ -45,7 +45,7 @@ describe('agent-tasks mcp', () => {
       `agent-tasks warn: there is no file ${file}, so there are no subagents. ${howToConfigure(file)}`,
     ])
     expect(howToConfigure(file)).toMatch(
-      /^To write a working example, run `agent-tasks mcp --init --config ".*agent-tasks\.config\.json"`.* with \{"subagents":/,
+      /^To write a working example, run `npx agent-tasks mcp --init --config ".*agent-tasks\.config\.json"`.* with \{"subagents":/,
     )
   })
 

@@ -120,7 +120,7 @@ describe('the configuration file', () => {
   it('must exist when a path is given, and must be JSON', () => {
     const cwd = folder()
     expect(() => loadAgentConfig('none.json', cwd)).toThrow(
-      `${join(cwd, 'none.json')}: cannot be read (ENOENT). To write a working example, run \`agent-tasks mcp --init --config "${join(cwd, 'none.json')}"\``,
+      `${join(cwd, 'none.json')}: cannot be read (ENOENT). To write a working example, run \`npx agent-tasks mcp --init --config "${join(cwd, 'none.json')}"\``,
     )
     writeFileSync(join(cwd, 'bad.json'), '{')
     expect(() => loadAgentConfig('bad.json', cwd)).toThrow(`${join(cwd, 'bad.json')}: is not JSON`)

@@ -119,7 +119,7 @@ describe('background()', () => {
     )
     for (const mode of ['always', 'never']) {
       expect(() => background(search, { mode, name: 'a', afterSeconds: 1 })).toThrow(
-        `options.afterSeconds: got 1, expected no value with the mode '${mode}'.`,
+        `options.afterSeconds: got 1, expected no value, because only the mode 'choice' uses it (the mode is '${mode}').`,
       )
     }
     for (const wrong of [
