@@ -57,10 +57,13 @@ export default defineConfig({
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],
       // What needs a browser is tested in one: test/e2e/page-*, test/e2e/extension-*. What needs a Redis is tested on one: test/cluster.
+      // Worktrees are tested with whole hosts and repositories: test/e2e/worktrees.
       exclude: [
         'test/**',
         'src/page/app/**',
         'src/extension/options/**',
+        'src/runners/worktrees/**',
+        'src/cli/worktrees-command.ts',
         'src/extension/{attachments,background,control,controlled-tabs,no-code-from-text,storage-keys}.ts',
         'src/extension/tools/{element-handles,element-tools,elements,evaluate,frame-points,frames,index,input-guard,keyboard,leaving,log-tools,mouse}.ts',
         'src/extension/tools/{page,page-scripts,page-tools,perform,screenshot,snapshot,tab-tools,toolkit}.ts',

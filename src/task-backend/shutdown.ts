@@ -3,8 +3,8 @@ import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock } from '../
 import type { TaskManager } from '../command-tasks/task-manager.js'
 
 /**
- * Cancels queued tasks at once; with a store they stay in it for the next process. Waits up to `drainMs` for running tasks, and then cancels those
- * that still run. Resolves when no task runs, and each task that has ended has emitted `complete`.
+ * With a store, queued tasks stay in it for the next process; without one, they are cancelled at once. Waits up to `drainMs` for running tasks, and then
+ * cancels those that still run. Resolves when no task runs, and each task that has ended has emitted `complete`.
  * @param drainMs how long running tasks may take, in ms; Infinity for no limit
  */
 export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: number): Promise<void> {

@@ -29,7 +29,7 @@ export function formatCompletionNotification(task: AsyncTaskInfo, keepsEmpty = t
 
 /** Precedes a result that may have been delivered before a crash. */
 export const POSSIBLE_REPEAT =
-  'possible repeat: this result may have been delivered before. The process ended before the delivery was confirmed.'
+  'possible repeat: this result may have been delivered before. The host of this agent ended before the delivery was confirmed.'
 
 /** Precedes a question that may have been delivered before a crash. */
 export const REPEATED_QUESTION = 'possible repeat: this question may have been asked before.'
