@@ -169,6 +169,7 @@ function goneError(end: ProgramEnd, remains: ProgramRemains, waitedFor: string):
   const { command, stderr, stdout } = remains
   const failure = end.stop === undefined ? endError(end, remains) : undefined
   if (failure !== undefined) return failure
+  // An agent that closes its stdout and runs on is stopped by this runner.
   const what = end.stop === undefined ? 'ended' : 'closed its stdout'
   const hint = waitedFor === 'initialize' ? ' Does the command speak ACP? Some agents need an option for it.' : ''
   const message = `Agent ${preview(command)} ${what} before it had answered ${waitedFor}.${hint}${describeTail(stderr, stdout)}`

@@ -7,7 +7,7 @@ import { SESSION_ID } from '../protocol/async-tasks.js'
 import { PRINTED_FIELD } from '../protocol/program-session.js'
 
 /**
- * Returns the text of a field in the JSON that a program printed; undefined if there is none. `json:FIELD` reads the whole output as one JSON value and,
+ * Returns the text of a field in the JSON that a program printed; undefined if there is none. FIELD is a name, or a path such as `OUTER.INNER`. `json:FIELD` reads the whole output as one JSON value and,
  * if that has no such field, the last line. `jsonl:TYPE/FIELD` reads the last line whose `type` is TYPE and that has the field.
  */
 export function printedText(field: string, printed: string): string | undefined {

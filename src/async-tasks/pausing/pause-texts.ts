@@ -14,9 +14,13 @@ export const pausedText = ({ pauses }: PauseReads, { status, owner }: AsyncTaskI
 /** How many pauses a list shows. */
 const MAX_NAMED = 10
 
-/** Describes the pauses that concern an owner, or without an owner all pauses, one per line. After ten lines, one more line counts the rest. */
+/**
+ * Describes pauses, one per line: those that concern `owner`, or all of them if `owner` is not given. The pause of all tasks comes first. After ten
+ * lines, one more line counts the rest.
+ */
 export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
-  const shown = owner === undefined ? pauses.list() : pauses.of(owner)
+  const found = owner === undefined ? pauses.list() : pauses.of(owner)
+  const shown = [...found.filter((one) => one.owner === undefined), ...found.filter((one) => one.owner !== undefined)]
   const more = shown.length - MAX_NAMED
   return [
     ...shown.slice(0, MAX_NAMED).map(pauseLine),

@@ -157,12 +157,17 @@ describe('/pause and /resume', () => {
   })
 
   it('F19: name ten pauses in a list', () => {
-    const { type, pause } = setUp()
+    const { type, pause, manager } = setUp()
     for (let n = 0; n < 12; n += 1) pause(`owner ${n}`)
-    const lines = type('/tasks')?.text.split('\n') ?? []
-    expect(lines.slice(10)).toEqual([
+    const lines = () => type('/tasks')?.text.split('\n') ?? []
+    expect(lines().slice(10)).toEqual([
       `Paused: the tasks of owner 9, since ${SINCE}.`,
       'Paused: the tasks of 2 more owner(s).',
+    ])
+    manager.pause()
+    expect(lines().slice(1, 3)).toEqual([
+      `Paused: all tasks, since ${SINCE}.`,
+      `Paused: the tasks of owner 0, since ${SINCE}.`,
     ])
   })
 
