@@ -82,7 +82,7 @@ describe('run again', () => {
     await run('goal', () => tasks.launch('writer', large, { id: 'goal' }))
     await forget('params')
     await forget('goal')
-    const whyNot = (what: string) => ({ runAgain: false, whyNot: expect.stringContaining(`${what}`) as string })
+    const whyNot = (what: string) => ({ runAgain: false, whyNot: expect.stringContaining(what) as string })
     expect(await can('async:params')).toMatchObject(whyNot('params of this task were too large'))
     expect(await can('async:goal')).toMatchObject(whyNot('goal of this task was too large'))
     expect(await again('async:goal')).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
