@@ -104,6 +104,7 @@ const optionTypes: OptionTypes<ConnectInstanceOptions> = {
 export interface ConnectedInstance {
   /** The id of the instance, for `instanceId` of tasks. */
   readonly instanceId: string
+  /** Whether the worker is connected to the server now. */
   readonly isConnected: boolean
   /** The number of running calls. */
   readonly runningCalls: number

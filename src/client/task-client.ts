@@ -128,6 +128,7 @@ const watchOptionTypes: OptionTypes<WatchOptions> = {
 
 /** A client of a task server. Methods reject with `TaskServerError`, whose `code` comes from the server, or with `ConnectionError`. */
 export interface TaskClient {
+  /** The current state of the connection. */
   readonly connection: ConnectionState
   /**
    * Emits the state of the connection, now and after each change. Completes when the client is closed. An exception of a subscriber is

@@ -75,6 +75,7 @@ export const taskCommandSchema = z.object({
   args: json,
   /** The time limit of the command, in ms. */
   timeout: z.number().optional(),
+  /** The status of the command. */
   status: commandStatusSchema,
   /** When the command started, in ms since the epoch. */
   startedAt: timestamp.optional(),
@@ -111,6 +112,7 @@ const taskFieldsSchema = z.object({
   intention: z.string(),
   /** The commands of the task, in order. */
   commands: z.array(taskCommandSchema),
+  /** The status of the task. */
   status: taskStatusSchema,
   /** The index of the running or next command, from 0. */
   currentCommandIndex: z.number().int(),
@@ -223,6 +225,7 @@ export const taskProgressSchema = z.object({
   tool_name: z.string(),
   /** The purpose of the command, in words. */
   intention: z.string(),
+  /** The result of the tool. */
   result: z.unknown().optional(),
   /** Replaces `result` in messages of a server when the result is too large for a message. */
   resultRef,

@@ -36,6 +36,7 @@ export type MonitorSource = { readonly taskId: string } | { readonly file: strin
 
 /** A snapshot of a monitor. */
 export interface TaskMonitor {
+  /** The id of the monitor, for `monitor_id` of the tool `monitor`. */
   readonly id: string
   /** The owner that receives the events. */
   readonly owner: string

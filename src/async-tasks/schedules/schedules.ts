@@ -39,6 +39,7 @@ import { cronTime, dueFirings } from './schedule-times.js'
 
 /** A new schedule. */
 export interface Schedule {
+  /** The id of the schedule, for `cancelSchedule`. */
   readonly id: string
   /** When the schedule fires next, in ms since the epoch; undefined if it has ended. */
   readonly next: number | undefined
