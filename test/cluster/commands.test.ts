@@ -158,7 +158,7 @@ describe('a host', () => {
     worker.finish('one')
     expect(await host.settled(one.id)).toMatchObject([{ status: 'completed' }])
     expect(worker.started()).toEqual(['one'])
-    expect(host.lines.join('\n')).toMatch(/cluster host\): .*tried again[^]*is back/)
+    expect(host.lines.join('\n')).toMatch(/cluster host\): .*Reconnecting until[^]*is back/)
   })
 })
 

@@ -41,7 +41,7 @@ describe('when Redis goes away', () => {
     for (const { id, goalPrompt } of tasks) {
       expect(manager.readOutput(id)?.text).toBe(`${goalPrompt} begins\n${goalPrompt} ends\n`)
     }
-    expect(fleet.lines.filter((line) => /tried again until it is back/.test(line)).length).toBeGreaterThan(1)
+    expect(fleet.lines.filter((line) => /Reconnecting until Redis is back/.test(line)).length).toBeGreaterThan(1)
     expect(fleet.lines.filter((line) => /is back\.$/.test(line)).length).toBeGreaterThan(1)
   })
 
