@@ -83,7 +83,9 @@ describe('agent-tasks worker', () => {
     const { file, redis } = await setUp({ appendfsync: 'no file', maxmemoryPolicy: 'allkeys-lru' })
     const found = await doctor(file)
     expect(found).toMatch(/ok {7}Redis, version: Redis \d/)
-    expect(found).toMatch(/note {5}Redis, maxmemory-policy: The policy is allkeys-lru: .* deletes tasks that it has accepted/)
+    expect(found).toMatch(
+      /note {5}Redis, maxmemory-policy: The policy is allkeys-lru: .* deletes tasks that it has accepted/,
+    )
     expect(found).toMatch(/note {5}Redis, appendonly: There is no append-only file/)
     await redis.kill()
     expect(await doctor(file)).toMatch(/missing {2}Redis: Redis at 127\.0\.0\.1:\d+: .*ECONNREFUSED/)
