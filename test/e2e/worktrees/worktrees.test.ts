@@ -2,10 +2,10 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { processRunner } from '../../../../src/index.js'
-import { worktreeName } from '../../../../src/runners/worktrees/repository.js'
-import { createRunContext } from '../../../support/run-context.js'
-import { checkout, failure, gitIn, runScript, useState } from '../../../support/checkouts.js'
+import { processRunner } from '../../../src/index.js'
+import { worktreeName } from '../../../src/runners/worktrees/repository.js'
+import { createRunContext } from '../../support/run-context.js'
+import { checkout, failure, gitIn, runScript, useState } from '../../support/checkouts.js'
 
 const hashed = /^[a-z0-9-]{1,41}\.[0-9a-f]{16}$/
 

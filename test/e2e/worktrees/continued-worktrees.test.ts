@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { AsyncTaskManager, type ProcessRunnerOptions } from '../../../../src/index.js'
-import { checkout, shell, type Checkout } from '../../../support/checkouts.js'
+import { AsyncTaskManager, type ProcessRunnerOptions } from '../../../src/index.js'
+import { checkout, shell, type Checkout } from '../../support/checkouts.js'
 
 const session: ProcessRunnerOptions['session'] = {
   from: 'json:id',
