@@ -55,7 +55,7 @@ export function errorsPage(): { readonly page: string; readonly problems: readon
   return { page: `${page.join('\n\n')}\n`, problems }
 }
 
-/** What the messages say that the code builds elsewhere. */
+/** What the messages say that vary as a whole, by code. */
 const MEANINGS: Readonly<Record<string, string>> = {
   PACKAGES_MISSING: 'names the optional package that is not installed, and the command that installs it',
   REDIS_UNUSABLE: 'names the Redis, and says why it cannot be used',
@@ -64,12 +64,10 @@ const MEANINGS: Readonly<Record<string, string>> = {
     'says that too many registered workers have not connected, or that the store has no room for another one',
 }
 
-const SAYS_NOTHING = /^(?:Redis at )?[\s….:]*(?:Seen)?[\s….:]*$/
-
 const withMeaning = ([code = '', folder = '', message = '']: readonly string[]): string[] => [
   code,
   folder,
-  SAYS_NOTHING.test(message) ? (MEANINGS[code.replaceAll('`', '')] ?? message) : message,
+  MEANINGS[code.replaceAll('`', '')] ?? message,
 ]
 
 const byFirst = ([one = '']: readonly string[], [other = '']: readonly string[]): number => one.localeCompare(other)
