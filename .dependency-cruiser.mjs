@@ -1,61 +1,79 @@
 // Who may import whom. `npm run boundaries` checks it; type-only imports count as well.
 
-// A folder may import itself, the folders of the lines above its own, and the files that everyone may use.
+// A place may import itself, the places of the lines above its own, and the files that everyone may use. `features/tool` stands for the files
+// `src/features/*/tool.ts`, and so do the other surfaces. A surface and the features know each other: each feature uses the types of the surface, and
+// the list of the surface names each feature (`besides`).
 const layers = [
-  ['json'],
   ['protocol'],
-  ['callbacks', 'http', 'store'],
-  ['engine', 'kernel', 'postgres'],
-  ['async-tasks', 'runners', 'instances'],
+  ['isolation', 'server/http', 'features/telemetry'],
+  ['store'],
+  ['engine', 'store/postgres'],
+  ['async-tasks', 'features', 'runners', 'command-tasks/instances'],
   ['command-tasks'],
-  ['tools', 'commands', 'task-backend'],
-  ['acp'],
-  ['host', 'server', 'mcp', 'adapters', 'bullmq'],
-  ['page'],
+  ['tools', 'features/tool', 'server/backend'],
+  ['runners/acp', 'tools/adapters', 'host/commands', 'features/command', 'store/locations'],
+  ['host', 'server', 'mcp', 'features/mcp', 'bullmq'],
+  ['page', 'features/page'],
   ['cli'],
 ]
 // What `agent-tasks`, `agent-tasks/tools` and `agent-tasks/machines` load.
 const coreFolders = [
-  'text',
-  'json',
+  'data',
   'protocol',
-  'callbacks',
+  'isolation',
   'engine',
-  'kernel',
   'async-tasks',
+  'features',
   'runners',
   'command-tasks',
   'tools',
-  'commands',
   'host',
 ]
-const everyoneMayUse = [
-  'errors',
-  'defined',
-  'deprecation',
-  'clock',
-  'node-builtins',
-  'process-identity',
-  'regular-file',
-  'private-file',
-]
-  .map((name) => `^src/${name}[.]ts$`)
-  .concat('^src/text/')
-// The command line speaks to a server as any program elsewhere does.
 // The version is read from the manifest, which only Node can do: the core does without it.
-const mayUseVersion = ['acp', 'instances', 'server', 'mcp', 'page', 'cli']
-const version = '^src/version[.]ts$'
-const besides = { cli: ['client', 'inspect'] }
+const mayUseVersion = ['runners/acp', 'command-tasks/instances', 'server', 'mcp', 'page', 'cli']
+const version = '^src/system/version[.]ts$'
+const everyoneMayUse = ['^src/errors[.]ts$', '^src/data/', '^src/system/(?!version[.])']
+// The command line speaks to a server as any program elsewhere does.
+const besides = {
+  cli: ['client', 'observability/inspect'],
+  'async-tasks': ['features'],
+  features: ['async-tasks'],
+  tools: ['features/tool'],
+  'features/tool': ['tools'],
+  'host/commands': ['features/command'],
+  'features/command': ['host/commands'],
+  page: ['features/page'],
+  'features/page': ['page'],
+  mcp: ['features/mcp'],
+  'features/mcp': ['mcp'],
+}
 /** It is part of the build, beside what it builds. */
 const viteConfig = '/vite[.]config[.]ts$'
 const ours = '^(src|machines|test|docs|scripts)/'
-const folder = (name) => `^src/${name}/`
+const surfaces = ['tool', 'command', 'page', 'mcp', 'telemetry']
+const places = [
+  ...layers.flat(),
+  'client',
+  'client/extension',
+  'observability/inspect',
+  'observability/telemetry',
+  'testing',
+]
+
+/** The files of a place, without those of the places inside it. */
+function folder(name) {
+  const surface = /^features[/](.+)/.exec(name)?.[1]
+  if (surface !== undefined) return `^src/features/[^/]+/${surface}[.]ts$`
+  if (name === 'features') return `^src/features/([^/]+[.]ts$|[^/]+/(?!(${surfaces.join('|')})[.]ts$))`
+  const inside = places.flatMap((place) => (place.startsWith(`${name}/`) ? place.slice(name.length + 1) : []))
+  return inside.length === 0 ? `^src/${name}/` : `^src/${name}/(?!(${inside.join('|')})/)`
+}
 
 const layerRules = layers.flatMap((names, level) =>
   names.map((name) => {
     const below = layers.slice(0, level).flat()
     return {
-      name: `layer-${name}`,
+      name: `layer-${name.replaceAll('/', '-')}`,
       comment: `src/${name} may import ${['machines', ...below].join(', ')}, and the files that everyone may use.`,
       severity: 'error',
       from: { path: folder(name) },
@@ -77,16 +95,16 @@ const layerRules = layers.flatMap((names, level) =>
 const homes = {
   hono: ['server'],
   '@hono/[^/]+': ['server'],
-  ws: ['server', 'client', 'inspect'],
-  '@modelcontextprotocol/client': ['instances'],
+  ws: ['server', 'client', 'observability/inspect'],
+  '@modelcontextprotocol/client': ['command-tasks/instances'],
   '@modelcontextprotocol/(server|node)': ['mcp'],
-  '@statelyai/inspect': ['inspect'],
-  '@opentelemetry/[^/]+': ['telemetry'],
+  '@statelyai/inspect': ['observability/inspect'],
+  '@opentelemetry/[^/]+': ['observability/telemetry'],
   'fast-check': ['testing'],
   '(bullmq|ioredis)': ['bullmq'],
-  pg: ['postgres'],
-  re2js: ['async-tasks'],
-  '@agentclientprotocol/sdk': ['acp'],
+  pg: ['store/postgres'],
+  re2js: ['features'],
+  '@agentclientprotocol/sdk': ['runners/acp'],
   '(preact|@preact/[^/]+)': ['page/app'],
   '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
 }
@@ -106,17 +124,17 @@ const adapters = [...Object.keys(sdks), 'json-schema']
 const adapterRules = [
   ...Object.entries(sdks).map(([name, packages]) => ({
     name: `sdk-of-adapter-${name}`,
-    comment: `Only src/adapters/${name}.ts may import it.`,
+    comment: `Only src/tools/adapters/${name}.ts may import it.`,
     severity: 'error',
-    from: { path: '^(src|machines)/', pathNot: `^src/adapters/${name}[.]ts$` },
+    from: { path: '^(src|machines)/', pathNot: `^src/tools/adapters/${name}[.]ts$` },
     to: { path: packages.map((dependency) => `^node_modules/${dependency}/`) },
   })),
   {
     name: 'adapters-are-independent',
     comment: 'An adapter that imported another one would load its SDK.',
     severity: 'error',
-    from: { path: '^src/adapters/' },
-    to: { path: adapters.map((name) => `^src/adapters/${name}[.]ts$`) },
+    from: { path: '^src/tools/adapters/' },
+    to: { path: adapters.map((name) => `^src/tools/adapters/${name}[.]ts$`) },
   },
 ]
 
@@ -134,28 +152,46 @@ export default {
     },
     {
       name: 'protocol-takes-only-types-from-machines',
-      comment: 'A reader of messages need not load a statechart. The table of statuses imports nothing.',
+      comment: 'A reader of messages need not load a statechart. The tables of statuses and of fields import nothing.',
       severity: 'error',
       from: { path: '^src/protocol/' },
-      to: { path: '^machines/', pathNot: ['^machines/task-status[.]ts$'], dependencyTypesNot: ['type-only'] },
+      to: {
+        path: '^machines/',
+        pathNot: ['^machines/(task-status|record-fields)[.]ts$'],
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
-      name: 'client-needs-only-protocol-and-callbacks',
+      name: 'client-needs-only-protocol-and-isolation',
       severity: 'error',
-      from: { path: '^src/client/' },
-      to: { path: ours, pathNot: ['^src/client/', '^src/protocol/', '^src/callbacks/', ...everyoneMayUse] },
+      from: { path: folder('client') },
+      to: { path: ours, pathNot: [folder('client'), '^src/protocol/', '^src/isolation/', ...everyoneMayUse] },
     },
     {
       name: 'telemetry-needs-only-protocol',
+      comment: 'And what features say about their metrics.',
       severity: 'error',
-      from: { path: '^src/telemetry/' },
-      to: { path: ours, pathNot: ['^src/telemetry/', '^src/protocol/', '^machines/', version, ...everyoneMayUse] },
+      from: { path: '^src/observability/telemetry/' },
+      to: {
+        path: ours,
+        pathNot: [
+          '^src/observability/telemetry/',
+          folder('features/telemetry'),
+          '^src/protocol/',
+          '^machines/',
+          version,
+          ...everyoneMayUse,
+        ],
+      },
     },
-    ...['inspect', 'testing', 'telemetry'].map((name) => ({
-      name: `nobody-imports-${name}`,
+    ...['observability/inspect', 'testing', 'observability/telemetry'].map((name) => ({
+      name: `nobody-imports-${name.replace(/.*[/]/, '')}`,
       comment: 'It shows or tests the rest, and the rest does without it.',
       severity: 'error',
-      from: { path: '^(src|machines)/', pathNot: [folder(name), ...(name === 'inspect' ? [folder('cli')] : [])] },
+      from: {
+        path: '^(src|machines)/',
+        pathNot: [folder(name), ...(name === 'observability/inspect' ? [folder('cli')] : [])],
+      },
       to: { path: folder(name) },
     })),
     {
@@ -170,15 +206,24 @@ export default {
       comment: 'Importing the package must not load what only one subpath needs.',
       severity: 'error',
       from: { path: '^src/index[.]ts$' },
-      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing|telemetry|bullmq|postgres|acp)/', version] },
+      to: {
+        path: [
+          '^src/(server|mcp|cli|client|tools/adapters|observability|testing|bullmq|store/(locations|postgres)|runners/acp)/',
+          version,
+        ],
+      },
     },
     {
       name: 'core-loads-in-a-browser',
-      comment: "It asks src/node-builtins.ts for Node's own modules when it needs one; their types may be imported.",
+      comment:
+        "It asks src/system/node-builtins.ts for Node's own modules when it needs one; their types may be imported.",
       severity: 'error',
       from: {
-        path: ['^machines/', '^src/[^/]+[.]ts$', ...[...coreFolders, 'client', 'adapters', 'inspect'].map(folder)],
-        pathNot: version,
+        path: [
+          '^machines/',
+          ...everyoneMayUse,
+          ...[...coreFolders, 'client', 'tools/adapters', 'observability/inspect'].map(folder),
+        ],
       },
       to: { dependencyTypes: ['core'], dependencyTypesNot: ['type-only'] },
     },
@@ -195,9 +240,7 @@ export default {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: [...layers.flat(), 'client', 'extension', 'inspect', 'telemetry', 'testing']
-          .map(folder)
-          .concat('^src/index[.]ts$', everyoneMayUse, version),
+        pathNot: places.map(folder).concat('^src/index[.]ts$', everyoneMayUse, version),
       },
       to: {},
     },
@@ -216,7 +259,7 @@ export default {
       to: {
         pathNot: [
           '^src/page/app/',
-          '^src/(page/wire|text/control-characters|defined)[.]ts$',
+          '^src/(page/wire|data/control-characters|data/omit-undefined)[.]ts$',
           '^node_modules/(preact|@preact/[^/]+|eventsource-parser)/',
           '^virtual:',
         ],
@@ -231,12 +274,12 @@ export default {
     },
     {
       name: 'extension-needs-only-client-and-protocol',
-      comment: 'src/extension runs in a browser, as a worker like any other.',
+      comment: 'src/client/extension runs in a browser, as a worker like any other.',
       severity: 'error',
-      from: { path: '^src/extension/', pathNot: viteConfig },
+      from: { path: '^src/client/extension/', pathNot: viteConfig },
       to: {
         pathNot: [
-          '^src/extension/',
+          '^src/client/extension/',
           '^src/(client|protocol)/',
           ...everyoneMayUse,
           '^node_modules/zod/',
@@ -249,8 +292,8 @@ export default {
       name: 'nobody-imports-the-extension',
       comment: 'Vite builds it; the command line says where it is.',
       severity: 'error',
-      from: { path: '^(src|machines)/', pathNot: '^src/extension/' },
-      to: { path: '^src/extension/' },
+      from: { path: '^(src|machines)/', pathNot: '^src/client/extension/' },
+      to: { path: '^src/client/extension/' },
     },
     {
       name: 'library-does-not-import-dev-dependencies',

@@ -4,6 +4,7 @@ import prettier from 'eslint-config-prettier/flat'
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 import { documentedXstate } from './scripts/eslint/documented-xstate.js'
+import { statusLiterals } from './scripts/eslint/status-literals.js'
 
 const noEnum = { selector: 'TSEnumDeclaration', message: 'Use a union of string literals, or a const object.' }
 const noDefaultExport = { selector: 'ExportDefaultDeclaration', message: 'Export by name: one name everywhere.' }
@@ -11,14 +12,10 @@ const noLiteralSpread = {
   selector: ':matches(SpreadElement, JSXSpreadAttribute)[argument.type="ObjectExpression"]',
   message: 'Write the fields themselves: the spread of a literal says nothing more.',
 }
-const noRunning = {
-  selector: 'BinaryExpression[operator=/^[!=]==$/]:has(> Literal[value="running"])',
-  message: "Ask the table of statuses (holdsSlot, isOtherRun, hasEnded): not only 'running' may be meant.",
-}
 const everywhere = [noEnum, noDefaultExport, noLiteralSpread]
 const noDateNow = {
   selector: 'MemberExpression[object.name="Date"][property.name="now"]',
-  message: 'Time comes in through the clock option (src/clock.ts).',
+  message: 'Time comes in through the clock option (src/system/clock.ts).',
 }
 const noNewDate = { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: noDateNow.message }
 const noRecordWrites = {
@@ -37,7 +34,10 @@ const noMarkup = [
   },
 ]
 const timers = ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate']
-const noTimers = timers.map((name) => ({ name, message: 'Timers come in through the clock option (src/clock.ts).' }))
+const noTimers = timers.map((name) => ({
+  name,
+  message: 'Timers come in through the clock option (src/system/clock.ts).',
+}))
 
 export default defineConfig(
   globalIgnores(['dist/', 'coverage/', 'reports/', '.stryker-tmp/']),
@@ -69,7 +69,7 @@ export default defineConfig(
   {
     name: 'library: tests own the time, and a library does not print',
     files: ['src/**/*.ts', 'machines/**/*.ts'],
-    ignores: ['src/clock.ts', 'src/cli/**', 'src/page/app/**'],
+    ignores: ['src/system/clock.ts', 'src/cli/**', 'src/page/app/**'],
     rules: {
       'no-console': ['error', { allow: ['error'] }],
       'no-restricted-globals': ['error', ...noTimers],
@@ -78,21 +78,25 @@ export default defineConfig(
   },
   {
     name: 'async tasks: records are written by machines/ alone',
-    files: ['src/async-tasks/**/*.ts', 'src/tools/**/*.ts', 'src/mcp/**/*.ts', 'src/host/**/*.ts'],
+    files: ['src/{async-tasks,features,host,mcp,tools}/**/*.ts'],
     rules: {
       'no-restricted-syntax': ['error', ...everywhere, noDateNow, noNewDate, noRecordWrites],
     },
   },
   {
     name: 'async tasks: what a status means is in machines/task-status.ts',
-    files: ['src/async-tasks/**/*.ts', 'src/mcp/**/*.ts', 'src/host/**/*.ts'],
-    rules: {
-      'no-restricted-syntax': ['error', ...everywhere, noDateNow, noNewDate, noRecordWrites, noRunning],
-    },
+    files: [
+      'machines/*.ts',
+      'machines/parts/*.ts',
+      'src/{async-tasks,features,host,mcp,observability/telemetry,page,testing,tools}/**/*.ts',
+    ],
+    ignores: ['machines/{command-task,lane,instance}.ts', 'src/page/command-*.ts', 'src/page/app/**'],
+    plugins: { status: { rules: { 'status-literals': statusLiterals } } },
+    rules: { 'status/status-literals': 'error' },
   },
   {
-    name: 'the registry is for src/async-tasks alone',
-    files: ['src/{commands,host,mcp,page,tools}/**/*.ts'],
+    name: 'the registry is for the manager and the features alone',
+    files: ['src/{host,mcp,page,tools}/**/*.ts', 'src/features/*/{command,mcp,page,tool}.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
@@ -102,7 +106,7 @@ export default defineConfig(
   },
   {
     name: 'the pages in the browser: text stays text',
-    files: ['src/page/app/**/*.{ts,tsx}', 'src/extension/options/*.ts'],
+    files: ['src/page/app/**/*.{ts,tsx}', 'src/client/extension/options/*.ts'],
     rules: { 'no-restricted-syntax': ['error', ...everywhere, ...noMarkup] },
   },
   {

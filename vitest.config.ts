@@ -51,6 +51,8 @@ export default defineConfig({
       whole('cluster', 120_000),
     ],
     dangerouslyIgnoreUnhandledErrors: false,
+    // As testTimeout: only what hangs is to fail.
+    expect: { poll: { timeout: 60_000 } },
     // vitest leaves one processor free by default, which on two takes nearly twice as long.
     maxWorkers: '100%',
     coverage: {
@@ -61,12 +63,12 @@ export default defineConfig({
       exclude: [
         'test/**',
         'src/page/app/**',
-        'src/extension/options/**',
+        'src/client/extension/options/**',
         'src/runners/worktrees/**',
         'src/cli/worktrees-command.ts',
-        'src/extension/{attachments,background,control,controlled-tabs,no-code-from-text,storage-keys}.ts',
-        'src/extension/tools/{element-handles,element-tools,elements,evaluate,frame-points,frames,index,input-guard,keyboard,leaving,log-tools,mouse}.ts',
-        'src/extension/tools/{page,page-scripts,page-tools,perform,screenshot,snapshot,tab-tools,toolkit}.ts',
+        'src/client/extension/{attachments,background,control,controlled-tabs,no-code-from-text,storage-keys}.ts',
+        'src/client/extension/tools/{element-handles,element-tools,elements,evaluate,frame-points,frames,index,input-guard,keyboard,leaving,log-tools,mouse}.ts',
+        'src/client/extension/tools/{page,page-scripts,page-tools,perform,screenshot,snapshot,tab-tools,toolkit}.ts',
         'src/bullmq/{bullmq-runner,connection,host-link,start-worker}.ts',
         'src/bullmq/cluster/{bullmq-cluster,cluster-node,cluster-redis,cluster-service,hosted-tasks,instance-lane,instance-queue}.ts',
       ],

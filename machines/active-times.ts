@@ -1,5 +1,5 @@
 /** Measures how long the runs of durable tasks have worked. While a run only waits, its time does not count (promise F20). */
-import { PerTask } from './per-task.js'
+import { TaskData } from './task-data.js'
 import type { TaskEntry } from './task-entry.js'
 
 interface Account {
@@ -11,7 +11,7 @@ interface Account {
 }
 
 export class ActiveTimes {
-  readonly #accounts = new PerTask<Account>()
+  readonly #accounts = new TaskData<Account>()
 
   /** @param ranMs how long the runs have worked in earlier processes, in ms; undefined if no run has begun */
   add(entry: TaskEntry, ranMs?: number): void {

@@ -60,7 +60,7 @@ export type AsyncTaskEvent =
   | { readonly type: 'task.cancel'; readonly reason?: string }
   | { readonly type: 'task.queue' }
   | { readonly type: 'task.start' }
-  | { readonly type: 'budget.exceeded'; readonly message: string }
+  | { readonly type: 'budget.exceeded'; readonly message: string; readonly errorCode?: string }
   | { readonly type: 'task.ask'; readonly question: AskedQuestion }
   | { readonly type: 'task.answer'; readonly questionId: string }
   | { readonly type: 'deadline.passed' }
@@ -74,8 +74,9 @@ export interface AsyncTaskContext extends AsyncTaskInput {
   readonly questions: readonly TaskQuestion[]
   /** How many questions the task has asked so far. */
   readonly asked: number
-  /** The exceeded budget, in words. Absent if no budget is exceeded. */
+  /** The exceeded budget, in words, and the code of the error about it. Absent if no budget is exceeded. */
   readonly excess?: string
+  readonly excessCode?: string
 }
 
 const CANCELLED: Settlement = { status: 'cancelled' }
@@ -98,10 +99,10 @@ export const TASK_TIMEOUT = 'TASK_TIMEOUT'
 export const BUDGET_EXCEEDED = 'BUDGET_EXCEEDED'
 
 /** Returns the end of a task that was being stopped. `event` is the report of its run, or says that the grace period has passed. */
-function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEvent): Settlement {
+function stopOf({ timeoutMs = 0, excess, excessCode }: AsyncTaskContext, event: AsyncTaskEvent): Settlement {
   const messageOf = (reported?: string): string =>
     excess === undefined ? timeoutMessage(timeoutMs, reported) : withReport(excess, reported)
-  const errorCode = excess === undefined ? TASK_TIMEOUT : BUDGET_EXCEEDED
+  const errorCode = excessCode ?? TASK_TIMEOUT
   if (event.type === 'task.fail') {
     const { cause } = event
     return { status: 'failed', error: messageOf(event.error), errorCode, ...(cause !== undefined && { cause }) }
@@ -151,7 +152,11 @@ export const asyncTaskMachine = setup({
           : CANCELLED,
     }),
     keepStop: assign({ settlement: ({ context, event }) => stopOf(context, event) }),
-    keepExcess: assign(({ event }) => (event.type === 'budget.exceeded' ? { excess: event.message } : {})),
+    keepExcess: assign(({ event }) => {
+      if (event.type !== 'budget.exceeded') return {}
+      const { message: excess, errorCode: excessCode = BUDGET_EXCEEDED } = event
+      return { excess, excessCode }
+    }),
     addQuestion: assign(({ context: { questions, asked }, event }) => {
       if (event.type !== 'task.ask') return {}
       const question = Object.freeze({ ...event.question, id: `question-${asked + 1}` })

@@ -53,6 +53,9 @@ export type DeliveryReport =
 export type DeliveryEvent =
   | DeliveryReport
   | { readonly type: 'delivery.expired' }
+  /** The turn of the message waits for a person. Until it is resumed, it has no time limit. */
+  | { readonly type: 'delivery.suspended' }
+  | { readonly type: 'delivery.resumed' }
   /** A result or question has become owed. */
   | { readonly type: 'delivery.requested' }
   /** Another delivery to the same owner has ended. */
@@ -207,6 +210,13 @@ export const deliveryMachine = setup({
       exit: 'stopExpiry',
       invoke: { id: 'deliver', src: 'deliver', input: ({ context }) => context.host },
       initial: 'attended',
+      on: {
+        'delivery.suspended': {
+          actions: 'stopExpiry',
+          description: 'Its turn waits for a person, without a time limit.',
+        },
+        'delivery.resumed': { actions: 'startExpiry', description: 'Its turn goes on. The time limit starts anew.' },
+      },
       states: {
         attended: {
           description: 'The trigger is subscribed. The outcome decides the next state.',

@@ -38,12 +38,13 @@ export class DueTimes<Key> {
     const due = { key, at, order: (this.#order += 1) }
     this.#dues.set(key, due)
     this.#heap.push(due)
+    this.#limitStale()
   }
 
   /** Removes a key. Returns false if the key does not exist. */
   delete(key: Key): boolean {
     if (!this.#dues.delete(key)) return false
-    if (this.#heap.size > 2 * this.#dues.size + MAX_STALE) this.#dropStale()
+    this.#limitStale()
     return true
   }
 
@@ -66,12 +67,23 @@ export class DueTimes<Key> {
     return due.key
   }
 
+  /** Removes and returns all keys that are due at `now`, in the order of their times. */
+  takeAll(now: number): Key[] {
+    const keys: Key[] = []
+    for (let key = this.take(now); key !== undefined; key = this.take(now)) keys.push(key)
+    return keys
+  }
+
   #earliest(): Due<Key> | undefined {
     for (;;) {
       const due = this.#heap.peek()
       if (due === undefined || this.#dues.get(due.key) === due) return due
       this.#heap.pop()
     }
+  }
+
+  #limitStale(): void {
+    if (this.#heap.size > 2 * this.#dues.size + MAX_STALE) this.#dropStale()
   }
 
   #dropStale(): void {

@@ -2,9 +2,10 @@
  * The ledger: what is owed to each owner, and which message carries it (`owed -> leased -> delivered`, promises A5, A6). The ledger handles the
  * entries of tasks. An entry is in at most one lease, and an owner has at most one exclusive lease (R4).
  */
-import type { Journal } from './journal.js'
-import { OwedQuestions, type QuestionRef } from './owed-questions.js'
-import type { ActiveTaskInfo, DeliveryStatus, Settlement } from './records.js'
+import { ACCOUNT_PARTS, Accounts, type AccountPart } from './accounts.js'
+import type { LeaseRequest, LedgerOptions } from './ledger-options.js'
+import { OwedQuestions } from './owed-questions.js'
+import type { ActiveTaskInfo, DeliveryStatus, OutputObject, Settlement } from './records.js'
 import {
   byEnd,
   byRegistration,
@@ -16,76 +17,21 @@ import {
   type TaskEntry,
 } from './task-entry.js'
 import { changedRecord, deliveredRecord, endedRecord } from './task-record.js'
-import { accountOf, hasEnded, type ActiveStatus } from './task-status.js'
-
-export interface LeaseRequest {
-  /** The id of the delivery. No other delivery may have it. */
-  readonly deliveryId: string
-  /** Takes only entries of this owner. Default: of all owners. */
-  readonly owner?: string
-  /** Takes only the entries of these tasks. */
-  readonly taskIds?: readonly string[]
-  /** Refuses the lease while another exclusive lease of the same owner is open. */
-  readonly isExclusive?: boolean
-  /** Also claims those of the tasks that are active or leased: the lease takes them when their results become owed. */
-  readonly isClaim?: boolean
-  /** Also takes those of these questions that are owed. */
-  readonly questions?: readonly QuestionRef[]
-}
-
-export type AccountPart = ReturnType<typeof accountOf> | 'owed' | 'leased'
-
-interface OwnerAccount extends Record<AccountPart, Set<TaskEntry> | undefined> {
-  exclusive: Lease | undefined
-}
-
-/** What the ledger needs from the registry. */
-export interface LedgerOptions {
-  readonly journal: Journal
-  /** Whether the owner also receives a message about a cancelled task. */
-  readonly notifyCancelled: boolean
-  readonly find: (id: string) => TaskEntry | undefined
-  /** Called when the result of an ended task is no longer owed. */
-  readonly onCleared: (entry: TaskEntry) => void
-  /** Called when the delivered result of a task is owed again. */
-  readonly onRepeated?: (entry: TaskEntry) => void
-  /** Returns the owner that receives the questions of a task. Default: the owner of the task. */
-  readonly addresseeOf?: (entry: TaskEntry) => string
-  /** Returns the end of a task's output for its record, if the record must contain it. */
-  readonly tailOf?: (entry: TaskEntry, settlement: Settlement) => string | undefined
-  /** Notified of the messages that carry results. Only set with a store. */
-  readonly deliveries?: DeliveryObserver
-}
-
-/** Observes the messages that carry results and questions. */
-export interface DeliveryObserver {
-  onCarried(deliveryId: string, entry: TaskEntry, question?: OwedQuestion): void
-  /** The delivery state of a task's questions has changed. */
-  onAsked(entry: TaskEntry): void
-  /** A message was accepted. `carried` has the entries in it; undefined for all entries of the lease. */
-  onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void
-  /** A message was not accepted. */
-  onReleased(deliveryId: string): void
-  /** The host itself has delivered the result of a task, without a lease. */
-  onMarked(entry: TaskEntry): void
-}
+import { accountOf, type ActiveStatus, hasEnded, wasStopped } from './task-status.js'
 
 /** Keeps an account of what is owed to each owner, and the open leases. */
 export class Ledger {
   /** The open questions of all tasks. Only the registry and the ledger change them. */
   readonly questions: OwedQuestions
   readonly #options: LedgerOptions
-  readonly #accounts = new Map<string, OwnerAccount>()
+  readonly #accounts = new Accounts()
   readonly #leases = new Map<string, Lease>()
-  readonly #totals: Record<AccountPart, number> = { queued: 0, running: 0, owed: 0, leased: 0 }
-  /** An empty account that the next owner reuses. That saves memory, because accounts are often opened and closed in turn. */
-  #spare: OwnerAccount | undefined
 
   constructor(options: LedgerOptions) {
     this.#options = options
     this.questions = new OwedQuestions({
       addresseeOf: options.addresseeOf ?? (({ record }) => record.owner),
-      onOwed: (owner) => options.journal.questionOwed(owner),
+      onOwed: (owner) => options.changes.questionOwed(owner),
       onChanged: (entry) => options.deliveries?.onAsked(entry),
     })
   }
@@ -96,95 +42,104 @@ export class Ledger {
 
   /** Whether an exclusive lease of this owner is open. */
   isDelivering(owner: string): boolean {
-    return this.#accounts.get(owner)?.exclusive !== undefined
+    return this.#accounts.exclusiveOf(owner) !== undefined
   }
 
-  /** Whether a result or a question of this owner is owed and in no message. */
-  isOwing(owner: string): boolean {
-    return this.countOf('owed', owner) > 0 || this.questions.owed(owner).length > 0
+  /** Whether a question of this owner, or a result that may be delivered, is owed and in no message. */
+  isOwing(owner: string, mayDeliver: (entry: TaskEntry) => boolean = () => true): boolean {
+    return this.#accounts.some('owed', owner, mayDeliver) || this.questions.owed(owner).length > 0
   }
 
   /** Returns the entries whose results are owed and in no message, in the order in which the tasks ended. */
   owed(owner?: string): TaskEntry[] {
-    return this.#entries('owed', owner).sort(byEnd)
+    return this.#accounts.entries('owed', owner).sort(byEnd)
   }
 
   /** Returns the running tasks, in the order of registration. */
   running(owner?: string): TaskEntry[] {
-    return this.#entries('running', owner).sort(byRegistration)
+    return this.#accounts.entries('running', owner).sort(byRegistration)
   }
 
   /** Returns the queued tasks, in the order of registration. */
   queued(owner?: string): TaskEntry[] {
-    return this.#entries('queued', owner).sort(byRegistration)
+    return this.#accounts.entries('queued', owner).sort(byRegistration)
   }
 
   /** Returns the active tasks, in the order of registration. */
   active(owner?: string): TaskEntry[] {
-    return [...this.#entries('queued', owner), ...this.#entries('running', owner)].sort(byRegistration)
+    return [...this.#accounts.entries('queued', owner), ...this.#accounts.entries('running', owner)].sort(
+      byRegistration,
+    )
   }
 
   countOf(part: AccountPart, owner?: string): number {
-    return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part]?.size ?? 0)
+    return this.#accounts.countOf(part, owner)
   }
 
   /** Returns how many tasks of the owner are active, owed or leased. Without an owner, counts all tasks. */
   outstanding(owner?: string): number {
-    return PARTS.reduce((sum, part) => sum + this.countOf(part, owner), 0)
+    return ACCOUNT_PARTS.reduce((sum, part) => sum + this.countOf(part, owner), 0)
   }
 
   /** Counts, for each owner, the entries in one part of its account, such as `owed`. */
   countsByOwner(part: AccountPart): Map<string, number> {
-    const counts = new Map<string, number>()
-    for (const [owner, account] of this.#accounts) {
-      const count = account[part]?.size ?? 0
-      if (count > 0) counts.set(owner, count)
-    }
-    return counts
+    return this.#accounts.countsByOwner(part)
   }
 
   /** Adds a task that was registered or restored. */
   add(entry: TaskEntry): void {
     const { status, delivery } = entry.record
-    if (!hasEnded(status)) this.#add(entry, accountOf(status))
-    else if (delivery === 'owed') this.#add(entry, 'owed')
+    if (!hasEnded(status)) this.#accounts.add(entry, accountOf(status))
+    else if (delivery === 'owed') this.#accounts.add(entry, 'owed')
     else this.#options.onCleared(entry)
   }
 
   /** Moves a task that has started, or that waits for its next run, to the part of the account for the status in the new record. */
   move(entry: TaskEntry, record: ActiveTaskInfo, at: number): void {
     const from = entry.record.status as ActiveStatus
-    this.#remove(entry, accountOf(from))
+    this.#accounts.remove(entry, accountOf(from))
     entry.record = record
-    this.#add(entry, accountOf(record.status))
+    this.#accounts.add(entry, accountOf(record.status))
     this.questions.update(entry)
-    this.#options.journal.status(entry, from, at)
+    this.#options.changes.status(entry, from, at)
   }
 
   /** Ends a task: replaces its record, and adds its result to what is owed. `children` are those tasks of its run that are still active. */
   end(entry: TaskEntry, settlement: Settlement, children: readonly TaskEntry[] = []): void {
-    const { journal, notifyCancelled, tailOf } = this.#options
+    const { changes, notifyCancelled, tailOf } = this.#options
     const outputTail = tailOf?.(entry, settlement)
     const from = entry.record.status as ActiveStatus
-    const seq = journal.next()
-    const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || notifyCancelled)
+    const seq = changes.next()
+    const isOwed = !entry.isDisowned && (!wasStopped(settlement.status) || notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
     const runningChildren = children.length === 0 ? undefined : Object.freeze(children.map(({ record }) => record.id))
     entry.record = endedRecord(entry.record, settlement, {
       delivery,
       seq,
-      completedAt: journal.now(),
+      completedAt: changes.now(),
       outputTail,
       runningChildren,
     })
-    this.#remove(entry, accountOf(from))
+    this.#accounts.remove(entry, accountOf(from))
     this.questions.update(entry)
-    journal.status(entry, from)
+    changes.status(entry, from)
     if (claim !== undefined) this.#putInLease(entry, claim)
-    else if (isOwed) this.#add(entry, 'owed')
-    if (delivery !== 'none') journal.delivery(entry, 'none', claim?.id)
-    this.#closeIfEmpty(entry.record.owner)
+    else if (isOwed) this.#accounts.add(entry, 'owed')
+    if (delivery !== 'none') changes.delivery(entry, 'none', claim?.id)
+    this.#accounts.closeIfEmpty(entry.record.owner)
+  }
+
+  /** Completes a task whose run was suspended. Only the store reads the record: the account does not change, and nobody is notified. */
+  complete(entry: TaskEntry, output: OutputObject): void {
+    const { changes, tailOf } = this.#options
+    const settlement = { status: 'completed', output } as const
+    entry.record = endedRecord(entry.record, settlement, {
+      delivery: entry.isDisowned ? 'none' : 'owed',
+      seq: changes.next(),
+      completedAt: changes.now(),
+      outputTail: tailOf?.(entry, settlement),
+    })
   }
 
   /** Opens a lease. Returns undefined if there is nothing to take, or if an exclusive lease of the owner is open. */
@@ -206,13 +161,14 @@ export class Ledger {
       ...(questions.length > 0 && { questions }),
     }
     this.#leases.set(deliveryId, lease)
-    if (exclusiveOwner !== undefined) this.#account(exclusiveOwner).exclusive = lease
+    if (exclusiveOwner !== undefined) this.#accounts.setExclusive(exclusiveOwner, lease)
     for (const entry of entries) {
-      this.#remove(entry, 'owed')
+      this.#accounts.remove(entry, 'owed')
       this.#putInLease(entry, lease)
       this.#setDelivery(entry, 'leased', deliveryId)
     }
     for (const question of questions) this.#options.deliveries?.onCarried(deliveryId, question.entry, question)
+    if ([...entries, ...questions].some(({ repeatOf }) => repeatOf === deliveryId)) this.#part(deliveryId)
     for (const entry of claimed) (entry.claims ??= new Set()).add(lease)
     return lease
   }
@@ -230,13 +186,19 @@ export class Ledger {
     this.#close(lease)
   }
 
-  /** Ends the lease of a message that was not accepted: its results are owed again. With `isUncertain` they are marked as possible repeats. */
+  /**
+   * Ends the lease of a message that was not accepted: its results are owed again. With `isUncertain` the message may have arrived. Then its results
+   * are marked as possible repeats, and belong together (`repeatOf`).
+   */
   release(deliveryId: string, isUncertain = false): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
     this.#options.deliveries?.onReleased(deliveryId)
     for (const entry of [...lease.entries]) {
-      if (isUncertain) entry.record = changedRecord(entry.record, { isRepeat: true })
+      if (isUncertain && !entry.isAccepted && !entry.isDisowned) {
+        entry.record = changedRecord(entry.record, { isRepeat: true })
+        entry.repeatOf = deliveryId
+      }
       this.#return(entry, lease)
     }
     this.questions.return(lease.questions ?? [], isUncertain)
@@ -278,7 +240,7 @@ export class Ledger {
       entry.isAccepted = false
       entry.record = changedRecord(entry.record, { isRepeat: true })
       this.#options.onRepeated?.(entry)
-      this.#add(entry, 'owed')
+      this.#accounts.add(entry, 'owed')
       this.#setDelivery(entry, 'owed', deliveryId)
     }
     return delivered.length + this.questions.repeat(deliveryId) > 0
@@ -291,18 +253,37 @@ export class Ledger {
     this.#deliver(entry, undefined)
   }
 
+  /** Transfers some of the tasks of an owner to its heir. */
+  transfer(owner: string, heir: string, ids: ReadonlySet<string>): void {
+    if (heir === owner) return
+    this.questions.releaseOwner(owner, heir, ids)
+    for (const part of ACCOUNT_PARTS) {
+      for (const entry of this.#accounts.entries(part, owner).sort(byRegistration)) {
+        if (ids.has(entry.record.id)) this.#transfer(entry, part, heir)
+      }
+    }
+    this.#accounts.closeIfEmpty(owner)
+  }
+
+  #transfer(entry: TaskEntry, part: AccountPart, heir: string): void {
+    const { owner } = entry.record
+    this.#accounts.remove(entry, part)
+    entry.record = changedRecord(entry.record, { owner: heir })
+    this.#accounts.add(entry, part)
+    this.#options.changes.owner(entry, owner)
+  }
+
   /** Transfers the tasks of an owner to its heir. Without an heir, nobody receives their results. */
   releaseOwner(owner: string, heir: string | undefined): void {
     if (heir === owner) return
     this.questions.releaseOwner(owner, heir)
-    const account = this.#accounts.get(owner)
-    if (account === undefined) return
+    if (!this.#accounts.has(owner)) return
     const [queued, running, owed] = [this.queued(owner), this.running(owner), this.owed(owner)]
-    const leased = this.#entries('leased', owner).sort(byRegistration)
+    const leased = this.#accounts.entries('leased', owner).sort(byRegistration)
     if (heir === undefined) {
       for (const entry of [...queued, ...running, ...leased]) entry.isDisowned = true
       for (const entry of owed) {
-        this.#remove(entry, 'owed')
+        this.#accounts.remove(entry, 'owed')
         this.#setDelivery(entry, 'none', undefined)
         this.#options.onCleared(entry)
       }
@@ -313,67 +294,36 @@ export class Ledger {
         ['owed', owed],
         ['leased', leased],
       ] as const) {
-        for (const entry of entries) {
-          this.#remove(entry, part)
-          entry.record = changedRecord(entry.record, { owner: heir })
-          this.#add(entry, part)
-          this.#options.journal.owner(entry, owner)
-        }
+        for (const entry of entries) this.#transfer(entry, part, heir)
       }
     }
-    this.#closeIfEmpty(owner)
+    this.#accounts.closeIfEmpty(owner)
   }
 
-  #entries(part: AccountPart, owner: string | undefined): TaskEntry[] {
-    if (owner !== undefined) return [...(this.#accounts.get(owner)?.[part] ?? [])]
-    return [...this.#accounts.values()].flatMap((account) => [...(account[part] ?? [])])
-  }
-
-  #account(owner: string): OwnerAccount {
-    let account = this.#accounts.get(owner)
-    if (account === undefined) {
-      account = this.#spare ?? {
-        queued: undefined,
-        running: undefined,
-        owed: undefined,
-        leased: undefined,
-        exclusive: undefined,
-      }
-      this.#spare = undefined
-      this.#accounts.set(owner, account)
+  /** A repeat may lack some results, for example because of a pause. They get another id, because a receiver that knows this id ignores the repeat. */
+  #part(deliveryId: string): void {
+    for (const entry of [
+      ...this.#accounts.entries('owed', undefined),
+      ...this.#accounts.entries('leased', undefined),
+    ]) {
+      if (entry.repeatOf !== deliveryId || entry.lease?.id === deliveryId) continue
+      entry.repeatOf = undefined
+      this.#options.deliveries?.onParted(entry)
     }
-    return account
-  }
-
-  #add(entry: TaskEntry, part: AccountPart): void {
-    const account = this.#account(entry.record.owner)
-    ;(account[part] ??= new Set()).add(entry)
-    this.#totals[part] += 1
-  }
-
-  #remove(entry: TaskEntry, part: AccountPart): void {
-    if (this.#accounts.get(entry.record.owner)?.[part]?.delete(entry) === true) this.#totals[part] -= 1
-  }
-
-  #closeIfEmpty(owner: string): void {
-    const account = this.#accounts.get(owner)
-    if (account === undefined || account.exclusive !== undefined) return
-    if (PARTS.some((part) => (account[part]?.size ?? 0) > 0)) return
-    this.#accounts.delete(owner)
-    this.#spare = account
+    this.questions.part(deliveryId)
   }
 
   #putInLease(entry: TaskEntry, lease: Lease): void {
     entry.lease = lease
     lease.entries.add(entry)
-    this.#add(entry, 'leased')
+    this.#accounts.add(entry, 'leased')
     this.#options.deliveries?.onCarried(lease.id, entry)
   }
 
   #takeOutOfLease(entry: TaskEntry): void {
     entry.lease?.entries.delete(entry)
     entry.lease = undefined
-    this.#remove(entry, 'leased')
+    this.#accounts.remove(entry, 'leased')
   }
 
   #deliver(entry: TaskEntry, deliveryId: string | undefined): void {
@@ -381,11 +331,12 @@ export class Ledger {
     const { delivery, owner } = entry.record
     if (!isOutstanding(entry)) return
     if (delivery === 'leased') this.#takeOutOfLease(entry)
-    else this.#remove(entry, 'owed')
+    else this.#accounts.remove(entry, 'owed')
     entry.lease = deliveryId === undefined || lease?.id === deliveryId ? lease : endedLease(deliveryId)
+    entry.repeatOf = undefined
     this.#setDelivery(entry, 'delivered', deliveryId)
     this.#options.onCleared(entry)
-    this.#closeIfEmpty(owner)
+    this.#accounts.closeIfEmpty(owner)
   }
 
   #return(entry: TaskEntry, lease: Lease): void {
@@ -400,18 +351,16 @@ export class Ledger {
       this.#options.onCleared(entry)
     } else if (claim !== undefined) {
       this.#putInLease(entry, claim)
-      this.#options.journal.delivery(entry, 'leased', claim.id)
+      this.#options.changes.delivery(entry, 'leased', claim.id)
     } else {
-      this.#add(entry, 'owed')
+      this.#accounts.add(entry, 'owed')
       this.#setDelivery(entry, 'owed', lease.id)
     }
-    this.#closeIfEmpty(entry.record.owner)
+    this.#accounts.closeIfEmpty(entry.record.owner)
   }
 
   #dropClaims(lease: Lease): void {
-    for (const entry of lease.claimed) {
-      dropClaim(entry, lease)
-    }
+    for (const entry of lease.claimed) dropClaim(entry, lease)
     lease.claimed.clear()
   }
 
@@ -420,23 +369,21 @@ export class Ledger {
     this.#dropClaims(lease)
     const owner = lease.exclusiveOwner
     if (owner === undefined) return
-    this.#account(owner).exclusive = undefined
-    this.#closeIfEmpty(owner)
-    this.#options.journal.leaseEnded(owner)
+    this.#accounts.setExclusive(owner, undefined)
+    this.#accounts.closeIfEmpty(owner)
+    this.#options.changes.leaseEnded(owner)
   }
 
   #setDelivery(entry: TaskEntry, delivery: DeliveryStatus, deliveryId: string | undefined): void {
-    const { journal } = this.#options
+    const { changes } = this.#options
     const from = entry.record.delivery
     entry.record =
       delivery === 'delivered'
-        ? deliveredRecord(entry.record, journal.now())
+        ? deliveredRecord(entry.record, changes.now())
         : changedRecord(entry.record, { delivery })
-    journal.delivery(entry, from, deliveryId)
+    changes.delivery(entry, from, deliveryId)
   }
 }
-
-const PARTS = ['queued', 'running', 'owed', 'leased'] as const satisfies readonly AccountPart[]
 
 const isClaimable = ({ record }: TaskEntry): boolean => !isTerminal(record) || record.delivery === 'leased'
 

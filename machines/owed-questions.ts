@@ -10,9 +10,7 @@ export interface QuestionRef {
   readonly questionId: string
 }
 
-/** What the open questions need from the ledger. */
 export interface OwedQuestionsOptions {
-  /** Returns the owner that receives the questions of a task. */
   readonly addresseeOf: (entry: TaskEntry) => string
   /** Called when a question becomes owed. */
   readonly onOwed: (owner: string) => void
@@ -39,9 +37,10 @@ export class OwedQuestions {
   /** Returns the delivery states of a task's open questions for the store, by the ids of the questions. */
   standings(entry: TaskEntry): Readonly<Record<string, QuestionStanding>> {
     const asked = [...this.#open].filter((question) => question.entry === entry)
-    const standing = ({ delivery, deliveryId, isRepeat }: OwedQuestion): QuestionStanding => ({
+    const standing = ({ delivery, deliveryId, isRepeat, repeatOf }: OwedQuestion): QuestionStanding => ({
       ...(delivery === 'delivered' && { deliveredBy: deliveryId }),
       ...(isRepeat && { isRepeat }),
+      ...(repeatOf !== undefined && { repeatOf }),
     })
     return Object.fromEntries(asked.map((question) => [question.id, standing(question)]))
   }
@@ -64,9 +63,9 @@ export class OwedQuestions {
     }
     for (const id of ids) {
       const owner = this.#options.addresseeOf(entry)
-      const { deliveredBy: deliveryId, isRepeat = false } = standings[id] ?? {}
+      const { deliveredBy: deliveryId, isRepeat = false, repeatOf } = standings[id] ?? {}
       const delivery = deliveryId === undefined ? 'owed' : 'delivered'
-      this.#open.add({ entry, id, owner, delivery, deliveryId, isAccepted: false, isRepeat })
+      this.#open.add({ entry, id, owner, delivery, deliveryId, isAccepted: false, isRepeat, repeatOf })
       if (delivery === 'owed') this.#options.onOwed(owner)
     }
   }
@@ -82,6 +81,15 @@ export class OwedQuestions {
       question.deliveryId = deliveryId
     }
     return taken
+  }
+
+  /** The repeat of a message is sent. Questions that it lacks get another id (`Ledger`). */
+  part(deliveryId: string): void {
+    for (const question of this.#open) {
+      if (question.repeatOf !== deliveryId || question.delivery === 'leased') continue
+      question.repeatOf = undefined
+      this.#options.onChanged?.(question.entry)
+    }
   }
 
   deliver(questions: Iterable<OwedQuestion>): void {
@@ -102,12 +110,15 @@ export class OwedQuestions {
 
   /**
    * Makes these questions owed again if they are still open, because their message was not accepted. With `isUncertain` they are marked as possible
-   * repeats.
+   * repeats, which belong together.
    */
   return(questions: Iterable<OwedQuestion>, isUncertain = false): void {
     for (const question of questions) {
       if (question.delivery !== 'leased') continue
-      if (isUncertain) question.isRepeat = true
+      if (isUncertain) {
+        question.isRepeat = true
+        question.repeatOf = question.deliveryId
+      }
       this.#set(question, question.isAccepted ? 'delivered' : 'owed')
       if (!question.isAccepted && this.#open.has(question)) this.#options.onOwed(question.owner)
     }
@@ -129,13 +140,17 @@ export class OwedQuestions {
 
   #set(question: OwedQuestion, delivery: OwedQuestion['delivery']): void {
     question.delivery = delivery
+    if (delivery === 'delivered') question.repeatOf = undefined
     this.#options.onChanged?.(question.entry)
   }
 
-  /** Transfers the questions of an owner to its heir. Without an heir, nobody receives them. */
-  releaseOwner(owner: string, heir: string | undefined): void {
+  /**
+   * Transfers the questions of an owner to its heir. Without an heir, nobody receives them.
+   * @param ids the tasks whose questions are transferred; default: all
+   */
+  releaseOwner(owner: string, heir: string | undefined, ids?: ReadonlySet<string>): void {
     for (const question of this.#open) {
-      if (question.owner !== owner) continue
+      if (question.owner !== owner || ids?.has(question.entry.record.id) === false) continue
       if (heir === undefined) {
         question.delivery = 'none'
         continue

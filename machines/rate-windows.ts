@@ -1,6 +1,6 @@
 /** When runs of each subagent with a start rate have started recently, in a sliding window (promise F18). */
 import { DueTimes } from './due-times.js'
-import type { StartRate } from './records.js'
+import type { StartRate } from './task-admission.js'
 
 export class RateWindows {
   /** The times at which runs have started, by subagent, the earliest first. */

@@ -1,5 +1,5 @@
 /** The types that the machines of tasks share: records, ends and deliveries. */
-import type { AsyncTaskStatus } from './task-status.js'
+import type { StatusOf } from './task-status.js'
 
 /**
  * The delivery of the result. `none`: there is no message to deliver (the task is active, was cancelled, or its owner was released). `owed`: the
@@ -159,6 +159,8 @@ interface TaskFields extends CommandFields {
   readonly attempts?: readonly TaskAttempt[]
   /** The maximum that the runs may use in total. */
   readonly budget?: TaskBudget
+  /** How long a run may be without output and progress, in ms. */
+  readonly idleMs?: number
   /** What the runs have used in total. */
   readonly spent?: SpentTotals
   /** The last progress that the run reported. */
@@ -207,7 +209,7 @@ export interface RunningTaskInfo extends TaskFields {
 /** A task that ended with an output. */
 export interface CompletedTaskInfo extends TaskFields {
   /** Completed: it ended with an output. */
-  readonly status: 'completed'
+  readonly status: StatusOf<'succeeded'>
   /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
   /** When the task ended, in ms since the epoch. */
@@ -225,7 +227,7 @@ export interface CompletedTaskInfo extends TaskFields {
 /** A task that ended with an error. */
 export interface FailedTaskInfo extends TaskFields {
   /** Failed: it ended with an error. */
-  readonly status: 'failed'
+  readonly status: StatusOf<'failed'>
   /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
   /** When the task ended, in ms since the epoch. */
@@ -251,7 +253,7 @@ export interface FailedTaskInfo extends TaskFields {
 /** A task that was cancelled. */
 export interface CancelledTaskInfo extends TaskFields {
   /** Cancelled: it ended without an output or an error. */
-  readonly status: 'cancelled'
+  readonly status: StatusOf<'stopped'>
   /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
   /** When it was cancelled, in ms since the epoch. */
@@ -278,156 +280,6 @@ export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCod
 
 /** How a task ended. */
 export type Settlement =
-  | { readonly status: 'completed'; readonly output: OutputObject }
-  | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)
-  | { readonly status: 'cancelled'; readonly cancelReason?: string }
-
-/** The pool of slots that a task uses. `task`: for tasks of the host. `child`: for tasks launched by runs. `command`: for commands. */
-export type SlotPool = 'task' | 'child' | 'command'
-
-/** How often the runs of a subagent may start: at most `limit` times in any `perMs` milliseconds. */
-export interface StartRate {
-  /** The number of starts, an integer from 1 to 500. */
-  readonly limit: number
-  /** The period in ms. */
-  readonly perMs: number
-}
-
-/** A slot of a concurrency key or of a subagent, which a task may need in addition to a slot of its pool. */
-export interface NamedSlot {
-  /** Whether the slot belongs to a `concurrencyKey`, or to a subagent with `maxConcurrent`. */
-  readonly kind: 'key' | 'subagent'
-  /** The concurrency key, or the name of the subagent. */
-  readonly name: string
-  /** How many tasks may hold such a slot at once. */
-  readonly max: number
-}
-
-/** What a task needs in addition to a slot of its pool. */
-export interface TaskNeeds {
-  /** The slots of the key and subagent of the task. The task takes all of them at once. */
-  readonly slots: readonly NamedSlot[]
-  /** How often runs of the subagent may start, with the name of the subagent. */
-  readonly rate?: StartRate & { readonly name: string }
-}
-
-/** The conditions under which a task waits for a slot. */
-export interface QueueTicket {
-  /** The priority. Tasks with a higher priority start first. */
-  readonly priority: number
-  /** The size of the goal and params that are held for the task, in bytes. */
-  readonly bytes: number
-  /** When the priority began to rise, in ms on the monotonic clock that deadlines use. Default 0. */
-  readonly since?: number
-  /** What the task needs in addition to a slot of its pool. */
-  readonly needs?: TaskNeeds
-}
-
-/** What the registry needs to register a task. */
-export interface TaskAdmission {
-  /** The id of the task. No kept task may have the same id. */
-  readonly id: string
-  /** The name of the subagent that runs the task. */
-  readonly subagentName: string
-  /** The goal of the task. */
-  readonly goalPrompt: string
-  /** The owner, to whom the result is delivered. */
-  readonly owner: string
-  /** The controller of the task. Aborting it cancels the task. */
-  readonly abortController?: AbortController | undefined
-  /** The time limit of a run, in ms after its start. */
-  readonly timeoutMs?: number | undefined
-  /** How long the run may take to stop after the deadline, in ms. */
-  readonly graceMs: number
-  /** Whether the caller waits for the task in the foreground. The task then takes no slot of its pool, unless it is a command. */
-  readonly isForeground?: boolean | undefined
-  /** Whether the task is a note, which takes no slot. */
-  readonly isNote?: true | undefined
-  /** Whether the runs save their progress. Time in which a durable run only waits does not count. */
-  readonly isDurable?: boolean | undefined
-  /** The pool whose slot the task needs. Default: `task`. */
-  readonly pool?: SlotPool | undefined
-  /** The id of the task whose run launches this task. */
-  readonly parentId?: string | undefined
-  /** How deep the task is nested below other tasks. */
-  readonly depth?: number | undefined
-  /** How the task waits if there is no slot. Without a ticket it is refused. */
-  readonly ticket?: QueueTicket | undefined
-  /** The ids of the tasks that must end before this task starts. */
-  readonly after?: readonly string[] | undefined
-  /**
-   * The ids of those tasks of `after` that have not ended. While this list is set, even if it is empty, the task is held in the queue. The task then
-   * needs a ticket.
-   */
-  readonly waitsFor?: readonly string[] | undefined
-  /** The concurrency key of the task. Its limit is in the `needs` of the ticket. */
-  readonly concurrencyKey?: string | undefined
-  /** The maximum that the runs may use in total. */
-  readonly budget?: TaskBudget | undefined
-  /** The task that this task continues. */
-  readonly previous?: { readonly id: string; readonly session?: TaskSession } | undefined
-  /** Set for a command. Absent for the run of a subagent. */
-  readonly kind?: CommandFields['kind'] | undefined
-  /** The program and its arguments. */
-  readonly command?: CommandFields['command'] | undefined
-  /** What a store keeps about the run. Absent if the caller runs the task itself. */
-  readonly run?: Readonly<Record<string, unknown>> | undefined
-}
-
-interface TransitionFields {
-  /** The sequence number of the change. A later change has a greater number. */
-  readonly seq: number
-  /** The id of the task. */
-  readonly taskId: string
-  /** The owner of the task after the change. */
-  readonly owner: string
-  /** The time of the change, in ms since the epoch. */
-  readonly at: number
-  /** The record immediately after this change. */
-  readonly record: AsyncTaskInfo
-}
-
-/** A task was registered (`from` is null), has started, waits for its next run, or has ended. */
-export interface StatusTransition extends TransitionFields {
-  /** The type of the change. */
-  readonly kind: 'status'
-  /** The status before the change; null for a registration. */
-  readonly from: AsyncTaskStatus | null
-  /** The status after the change. */
-  readonly to: AsyncTaskStatus
-}
-
-/** The delivery state of a result has changed. */
-export interface DeliveryTransition extends TransitionFields {
-  /** The type of the change. */
-  readonly kind: 'delivery'
-  /** The state before the change. */
-  readonly from: DeliveryStatus
-  /** The state after the change. */
-  readonly to: DeliveryStatus
-  /** The id of the message that took, acknowledged or released the result, if any. */
-  readonly deliveryId?: string
-}
-
-/** A task was transferred to another owner. */
-export interface OwnerTransition extends TransitionFields {
-  /** The type of the change. */
-  readonly kind: 'owner'
-  /** The owner before the change. */
-  readonly from: string
-  /** The owner after the change. */
-  readonly to: string
-}
-
-/** A record was removed from the history. */
-export interface HistoryTransition extends TransitionFields {
-  /** The type of the change. */
-  readonly kind: 'history'
-  /** Before the change, the record was in the history. */
-  readonly from: 'retained'
-  /** After the change, the record is no longer in the history. */
-  readonly to: 'pruned'
-}
-
-/** One change of one task. The registry can be rebuilt from the records of all changes. */
-export type TaskTransition = StatusTransition | DeliveryTransition | OwnerTransition | HistoryTransition
+  | { readonly status: StatusOf<'succeeded'>; readonly output: OutputObject }
+  | ({ readonly status: StatusOf<'failed'>; readonly lateOutput?: OutputObject } & TaskFailure)
+  | { readonly status: StatusOf<'stopped'>; readonly cancelReason?: string }

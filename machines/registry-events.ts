@@ -1,26 +1,37 @@
 /** The events of the registry, the answers to them, and the effects that follow its transitions. */
-import type { LeaseRequest } from './ledger.js'
-import type { FamilyRefusal } from './families.js'
-import type { TaskPause } from './pauses.js'
-import type {
-  ActiveTaskInfo,
-  AsyncTaskInfo,
-  QueueTicket,
-  SlotPool,
-  TaskAdmission,
-  TaskAnswer,
-  TaskFailure,
-  TaskQuestion,
-} from './records.js'
-import type { Spending } from './spending.js'
+import type { LeaseRequest } from './ledger-options.js'
+import type { ActiveTaskInfo, AsyncTaskInfo, OutputObject, TaskAnswer, TaskFailure, TaskQuestion } from './records.js'
+import type { QueueTicket, SlotPool, TaskAdmission } from './task-admission.js'
+import type { Usage } from './usage.js'
 import type { Lease, OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'
-import type { NotedFields } from './task-record.js'
+import type { NotedFields } from './record-fields.js'
 
-/** Why the registration of a task was refused. */
+/** A pause. While it lasts, tasks of the paused owners do not start. Running tasks and the tasks that they launch continue. */
+export interface TaskPause {
+  /** The owner whose tasks are paused. Absent for all owners. */
+  readonly owner?: string
+  /** Whether results are delivered during the pause (`send`), or held back until it ends (`hold`). */
+  readonly deliveries: 'hold' | 'send'
+  /** When the pause began, in ms since the epoch. */
+  readonly since: number
+  /** Who began the pause, as passed to `pause`. */
+  readonly by?: string
+}
+
+/** Why a run may not launch a task. */
+export type FamilyRefusal = 'parent-ended' | 'too-deep' | 'too-many'
+
 export type AdmissionRefusal =
-  'id-in-use' | 'no-reservation' | 'no-room' | 'no-foreground-room' | 'queue-full' | 'paused' | FamilyRefusal
+  | 'id-in-use'
+  | 'no-reservation'
+  | 'no-room'
+  | 'no-foreground-room'
+  | 'no-owner-room'
+  | 'owner-queue-full'
+  | 'queue-full'
+  | 'paused'
+  | FamilyRefusal
 
-/** The answer to `task.register`. */
 export type Admission = { readonly entry: TaskEntry } | { readonly refusal: AdmissionRefusal }
 
 /** The outcome of a move to the background. `background`: the task was in the background before. */
@@ -39,6 +50,8 @@ export interface RegistryAnswers {
 
 /** The events of the registry. The registry handles each of them in one transition. */
 export type RegistryEvent =
+  /** A feature limits the run of a task. The run must conclude, as if it had exceeded a budget. */
+  | { readonly type: 'limit.exceeded'; readonly entry: TaskEntry; readonly message: string; readonly errorCode: string }
   | {
       readonly type: 'task.register'
       readonly admission: TaskAdmission
@@ -79,6 +92,8 @@ export type RegistryEvent =
       readonly record: AsyncTaskInfo
       /** The id of the message that delivered the result. */
       readonly deliveryId?: string
+      /** See `TaskEntry.repeatOf`. */
+      readonly repeatOf?: string
     }
   | {
       /** Queues a task again after its run has failed. */
@@ -88,10 +103,11 @@ export type RegistryEvent =
       /** How long the task must wait before it may start, in ms. */
       readonly delayMs: number
       readonly graceMs: number
-      /** The error of the run that failed. */
       readonly error: string
       /** The new controller of the task, because the old one has aborted. Undefined to keep the old one. */
       readonly abortController: AbortController | undefined
+      /** Whether the next run repeats the attempt, because the last run was stopped with its process. */
+      readonly keepsAttempt?: boolean
     }
   | {
       /** From now on, the run of a durable task only waits. This time does not count. */
@@ -113,10 +129,8 @@ export type RegistryEvent =
   | { readonly type: 'task.withdraw'; readonly entry: TaskEntry; readonly error: string; readonly errorCode: string }
   | WaitEvent
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
-  /** Adds fields to the record of a running task. */
   | { readonly type: 'task.note'; readonly entry: TaskEntry; readonly fields: NotedFields }
-  /** Adds to the usage of a task. */
-  | { readonly type: 'task.spend'; readonly entry: TaskEntry; readonly amount: Spending }
+  | { readonly type: 'task.spend'; readonly entry: TaskEntry; readonly amount: Usage }
   | {
       readonly type: 'question.answer'
       readonly entry: TaskEntry
@@ -124,7 +138,13 @@ export type RegistryEvent =
       readonly answer: TaskAnswer
     }
   | TaskReport
-  | { readonly type: 'reservation.take'; readonly reservationId: string; readonly ttlMs: number }
+  | {
+      readonly type: 'reservation.take'
+      readonly reservationId: string
+      readonly ttlMs: number
+      /** The owner of the task for which the slot is held. Default: the slot counts for no owner. */
+      readonly owner?: string | undefined
+    }
   | { readonly type: 'reservation.cancel'; readonly reservationId: string }
   | { readonly type: 'slot.release'; readonly entry: TaskEntry }
   | { readonly type: 'limit.set'; readonly max: number; readonly pool?: SlotPool }
@@ -144,7 +164,7 @@ export type RegistryEvent =
   | {
       readonly type: 'lease.release'
       readonly deliveryId: string
-      /** Whether it is unknown if the message arrived, because the process that sent it died. Its entries are marked as possible repeats. */
+      /** Whether the message may have arrived. Then its entries are marked as possible repeats, and repeated in one message with the same id. */
       readonly isUncertain?: boolean
     }
   | { readonly type: 'lease.restore'; readonly request: Pick<LeaseRequest, 'deliveryId' | 'taskIds' | 'questions'> }
@@ -153,12 +173,26 @@ export type RegistryEvent =
   | { readonly type: 'delivery.repeat'; readonly deliveryId: string }
   | { readonly type: 'claims.drop'; readonly deliveryId: string }
   | { readonly type: 'owner.release'; readonly owner: string; readonly heir: string | undefined }
+  /** Transfers some of the tasks of an owner. */
+  | {
+      readonly type: 'tasks.transfer'
+      readonly owner: string
+      readonly heir: string
+      readonly ids: ReadonlySet<string>
+    }
   | { readonly type: 'text.cut'; readonly taskIds: readonly string[] }
   | { readonly type: 'text.read'; readonly taskId: string }
   | { readonly type: 'history.prune' }
   | { readonly type: 'deadlines.due' }
   | { readonly type: 'retries.due' }
+  /** These runs are asked to stop, and their tasks are left to the next process. `registry.dispose` follows. */
+  | { readonly type: 'registry.suspend'; readonly running: readonly TaskEntry[] }
+  /** Nothing changes any more, except for `run.returned`, and `task.spend` of suspended runs. */
   | { readonly type: 'registry.dispose' }
+  /** A suspended run has returned after the disposal. Its task is completed in the store only, so that the next process delivers the output. */
+  | { readonly type: 'run.returned'; readonly entry: TaskEntry; readonly output: OutputObject }
+  /** All suspended runs have ended. */
+  | { readonly type: 'registry.close' }
 
 /** What earlier processes have recorded about a durable task. */
 export interface DurableBefore {

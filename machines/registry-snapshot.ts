@@ -8,7 +8,6 @@ export type RegistrySnapshot = Snapshot<undefined> & {
   readonly phase: RegistryPhase
   /** How many tasks may run at once; -1 for no limit. */
   readonly max: number
-  /** The number of running tasks. */
   readonly running: number
   /** The number of slots in use, including those of runs that have not stopped although their tasks have ended. */
   readonly slots: number

@@ -1,6 +1,8 @@
 /** The slots of a concurrency limit, and the reservations that hold some of them (promise A3). Each pool of tasks has its own limit. */
 import { DueTimes } from './due-times.js'
-import type { AsyncTaskInfo, SlotPool } from './records.js'
+import { CountByOwner, type OwnerLimits } from './owner-limits.js'
+import type { AsyncTaskInfo } from './records.js'
+import type { SlotPool } from './task-admission.js'
 import type { TaskEntry } from './task-entry.js'
 import { TaskQueue, type QueueLimits } from './task-queue.js'
 
@@ -32,6 +34,11 @@ export class SlotPools {
     return this.#children[depth - 1] ?? this.task
   }
 
+  /** Counts a task against the limits of its new owner. */
+  ownerChanged(entry: TaskEntry): void {
+    for (const slots of [this.task, this.command]) slots.ownerChanged(entry)
+  }
+
   /** Returns the slots of the pool that a task needs in the background. */
   ofTask(record: AsyncTaskInfo): Slots {
     return this.of(poolOf(record), record.depth)
@@ -48,22 +55,44 @@ export const poolOf = ({ kind, parentId }: AsyncTaskInfo): SlotPool =>
 
 /** Counts the slots in use against a maximum. */
 export class Slots {
-  /** How many tasks may run at once; -1 for no limit. */
-  max: number
   readonly #now: () => number
   /** The tasks that the caller runs itself. Each holds a slot until it ends. */
   readonly #untilEnd = new Set<TaskEntry>()
   /** The tasks whose runs the manager has started. Each holds a slot until its run has stopped, even if the task ends before that. */
   readonly #untilRelease = new Set<TaskEntry>()
   readonly #reservations = new DueTimes<string>()
-  /** The tasks that wait for a slot. */
   readonly queue: TaskQueue
+  readonly #owners: OwnerLimits | undefined
+  /** How many slots each owner holds, including its reservations. */
+  readonly #held = new CountByOwner()
+  /** For each task that holds a slot, and each reservation with an owner: the owner against whose limit it counts. */
+  readonly #payers = new Map<TaskEntry | string, string>()
+  #max: number
 
-  /** @param now returns the time with which reservations expire, in ms */
-  constructor(max: number, now: () => number, limits: QueueLimits = NO_LIMITS) {
-    this.max = max
+  /**
+   * @param now returns the time with which reservations expire, in ms
+   * @param owners the limits of each owner. Default: none
+   */
+  constructor(max: number, now: () => number, limits: QueueLimits = NO_LIMITS, owners?: OwnerLimits) {
+    this.#max = max
     this.#now = now
-    this.queue = new TaskQueue(limits)
+    this.#owners = owners
+    this.queue = new TaskQueue(limits, owners && { ...owners, mayTake: (payer) => this.#mayTake(payer) })
+  }
+
+  /** How many tasks may run at once; -1 for no limit. */
+  get max(): number {
+    return this.#max
+  }
+
+  set max(max: number) {
+    this.#max = max
+    this.queue.refresh()
+  }
+
+  /** How many tasks of one owner may run at once; -1 for no limit. */
+  get maxOfOwner(): number {
+    return this.#owners?.running(this.#max) ?? -1
   }
 
   /** When the next reservation expires; undefined if there is none, or if no task waits for its slot. */
@@ -82,9 +111,15 @@ export class Slots {
     return this.#reservations.size
   }
 
-  /** How many slots the tasks of an owner hold, including ended tasks whose runs have not settled. */
-  countOf(owner: string): number {
-    return [...this.#untilEnd, ...this.#untilRelease].filter(({ record }) => record.owner === owner).length
+  /** How many slots the tasks of these owners hold, including ended tasks whose runs have not settled. */
+  countOf(isCounted: (owner: string) => boolean): number {
+    return [...this.#untilEnd, ...this.#untilRelease].filter(({ record }) => isCounted(record.owner)).length
+  }
+
+  /** How many slots the tasks and reservations of an owner hold. */
+  heldBy(owner: string): number {
+    this.#dropExpired()
+    return this.#held.of(this.#owners?.payerOf(owner) ?? owner)
   }
 
   holds(entry: TaskEntry): boolean {
@@ -92,15 +127,35 @@ export class Slots {
   }
 
   hasRoom(): boolean {
+    // The end of a reservation may also give its owner room.
+    this.#dropExpired()
     return this.max === -1 || this.inUse + this.reserved < this.max
+  }
+
+  /** Whether a slot is free that a new task of this owner may take. */
+  hasRoomFor(owner: string): boolean {
+    return this.hasRoom() && this.#mayTake(this.#owners?.payerOf(owner) ?? owner)
+  }
+
+  /** Whether a slot is free that a waiting task may take. */
+  hasRoomToStart(entry: TaskEntry): boolean {
+    return this.hasRoom() && this.mayOwnerTake(entry)
+  }
+
+  /** Whether the owner of a waiting task may take another slot. */
+  mayOwnerTake(entry: TaskEntry): boolean {
+    const payer = this.queue.placeOf(entry)?.payer
+    return payer === undefined || this.#mayTake(payer)
   }
 
   isOverLimit(): boolean {
     return this.max !== -1 && this.inUse + this.reserved > this.max
   }
 
-  reserve(id: string, ttlMs: number): void {
+  /** @param owner the owner of the task for which the slot is held; undefined if it does not count for an owner */
+  reserve(id: string, ttlMs: number, owner?: string): void {
     this.#reservations.set(id, this.#now() + ttlMs)
+    if (owner !== undefined) this.#charge(id, owner)
   }
 
   hasReservation(id: string): boolean {
@@ -110,27 +165,60 @@ export class Slots {
 
   cancelReservation(id: string): boolean {
     this.#dropExpired()
+    this.#refund(id)
     return this.#reservations.delete(id)
   }
 
   /** @param isLaunched whether the manager starts the run, so that the slot is held until `release`; otherwise until `end` */
   take(entry: TaskEntry, isLaunched: boolean): void {
     ;(isLaunched ? this.#untilRelease : this.#untilEnd).add(entry)
+    this.#charge(entry, entry.record.owner)
   }
 
   /** Frees the slot of a task that the caller ran, because the task has ended. */
   end(entry: TaskEntry): void {
-    this.#untilEnd.delete(entry)
+    if (this.#untilEnd.delete(entry)) this.#refund(entry)
   }
 
   /** Frees the slot of a run that has settled or whose grace period has passed. Returns false if it holds no slot here. */
   release(entry: TaskEntry): boolean {
-    return this.#untilRelease.delete(entry)
+    if (!this.#untilRelease.delete(entry)) return false
+    this.#refund(entry)
+    return true
+  }
+
+  /** Counts a task against the limits of its new owner. Such a transfer may exceed them. */
+  ownerChanged(entry: TaskEntry): void {
+    this.queue.ownerChanged(entry)
+    if (this.holds(entry)) this.#charge(entry, entry.record.owner)
+  }
+
+  #mayTake(payer: string): boolean {
+    const { maxOfOwner } = this
+    if (maxOfOwner === -1) return true
+    this.#dropExpired()
+    return this.#held.of(payer) < maxOfOwner
+  }
+
+  #charge(what: TaskEntry | string, owner: string): void {
+    if (this.#owners === undefined) return
+    this.#refund(what)
+    const payer = this.#owners.payerOf(owner)
+    this.#payers.set(what, payer)
+    this.#held.add(payer, 1)
+  }
+
+  #refund(what: TaskEntry | string): void {
+    const payer = this.#payers.get(what)
+    if (payer === undefined) return
+    this.#payers.delete(what)
+    this.#held.add(payer, -1)
+    this.queue.unblock(payer)
   }
 
   #dropExpired(): void {
     if (this.#reservations.size === 0) return
     const now = this.#now()
-    while (this.#reservations.take(now) !== undefined);
+    for (let id = this.#reservations.take(now); id !== undefined; id = this.#reservations.take(now)) this.#refund(id)
   }
 }

@@ -1,7 +1,7 @@
 /** The entry of a kept task in the registry. Only the registry and its parts change it. */
 import type { AsyncTaskRef } from './async-task.js'
 import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from './records.js'
-import { hasEnded } from './task-status.js'
+import { hasEnded, holdsSlot } from './task-status.js'
 
 export interface TaskEntry {
   /** The current record, which is frozen. */
@@ -23,13 +23,14 @@ export interface TaskEntry {
    * counts as delivered even if that other message is not accepted.
    */
   isAccepted: boolean
-  /** Whether the host's handlers for the end have run, and whether the record may be pruned (`offered`). */
-  pruning: 'unhandled' | 'handled' | 'offered'
-  /** The values that features keep for the task (`PerTask`). */
+  /** The id of the last message that may have delivered the result. The message that repeats it has the same id, and the same results. */
+  repeatOf: string | undefined
+  /** Whether the host's handlers for the end have run. Before that, the record is not pruned. */
+  isHandled: boolean
+  /** The values that features keep for the task (`TaskData`). */
   kept: Map<object, unknown> | undefined
 }
 
-/** An open question and its delivery state. */
 export interface OwedQuestion {
   readonly entry: TaskEntry
   readonly id: string
@@ -41,12 +42,15 @@ export interface OwedQuestion {
   isAccepted: boolean
   /** Whether the question is owed again although it may have been delivered before. */
   isRepeat: boolean
+  /** See `TaskEntry.repeatOf`. */
+  repeatOf: string | undefined
 }
 
 /** The stored form of the delivery state of an open question. */
 export interface QuestionStanding {
   readonly deliveredBy?: string | undefined
   readonly isRepeat?: boolean | undefined
+  readonly repeatOf?: string | undefined
 }
 
 /** The results that one message contains. */
@@ -69,7 +73,7 @@ export const endedLease = (id: string): Lease => ({
   claimed: new Set(),
 })
 
-export const isRunning = (record: AsyncTaskInfo): record is RunningTaskInfo => record.status === 'running'
+export const isRunning = (record: AsyncTaskInfo): record is RunningTaskInfo => holdsSlot(record.status)
 
 export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => hasEnded(record.status)
 
@@ -80,8 +84,6 @@ export const isUndelivered = ({ delivery }: Pick<AsyncTaskInfo, 'delivery'>): bo
 /** Whether the result of an entry must be delivered. */
 export const isOutstanding = ({ record }: TaskEntry): boolean => isUndelivered(record)
 
-/** Orders tasks by their ends. */
 export const byEnd = (a: TaskEntry, b: TaskEntry): number => a.record.seq - b.record.seq
 
-/** Orders tasks by their registrations. */
 export const byRegistration = (a: TaskEntry, b: TaskEntry): number => a.serial - b.serial

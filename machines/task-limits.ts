@@ -8,7 +8,7 @@
  * itself waits for that task to end.
  */
 import { RateWindows } from './rate-windows.js'
-import type { NamedSlot, TaskNeeds } from './records.js'
+import type { NamedSlot, Requirements } from './task-admission.js'
 import type { Slots } from './slots.js'
 import type { TaskEntry } from './task-entry.js'
 import { isBefore, type Ranked } from './task-queue.js'
@@ -16,7 +16,7 @@ import { isBefore, type Ranked } from './task-queue.js'
 /** A task in the list: it waits for named slots, for its rate, or only for a slot of its pool. */
 interface Waiter extends Ranked {
   slots: Slots
-  readonly needs: TaskNeeds
+  readonly needs: Requirements
   readonly since: number
 }
 
@@ -38,7 +38,7 @@ export class TaskLimits {
   /** Whether no task may start, because tasks of an earlier process are being restored. */
   isClosed = false
   readonly #holders = new Map<string, Set<TaskEntry>>()
-  readonly #held = new Map<TaskEntry, TaskNeeds>()
+  readonly #held = new Map<TaskEntry, Requirements>()
   readonly #waiting: Waiter[] = []
   #reserving: Waiter | undefined
   #nextStart: { readonly at: number; readonly entry: TaskEntry } | undefined
@@ -61,22 +61,22 @@ export class TaskLimits {
     return [...(this.#holders.get(idOf(slot)) ?? NONE)]
   }
 
-  takenOf({ slots }: TaskNeeds): readonly NamedSlot[] {
+  takenOf({ slots }: Requirements): readonly NamedSlot[] {
     return slots.filter((slot) => (this.#holders.get(idOf(slot))?.size ?? 0) >= slot.max)
   }
 
   /** Returns when the start rate lets the task start; undefined if it may start now. */
-  rateOpensAt({ rate }: TaskNeeds, now: number): number | undefined {
+  rateOpensAt({ rate }: Requirements, now: number): number | undefined {
     return rate && this.rates.nextAt(rate.name, rate, now)
   }
 
   /** Whether a new task can take its named slots and start at once. */
-  hasRoom(needs: TaskNeeds, now: number): boolean {
+  hasRoom(needs: Requirements, now: number): boolean {
     if (this.isClosed || this.takenOf(needs).length > 0 || this.rateOpensAt(needs, now) !== undefined) return false
     return this.#reserving === undefined || !overlap(this.#reserving.needs, needs)
   }
 
-  take(entry: TaskEntry, needs: TaskNeeds): void {
+  take(entry: TaskEntry, needs: Requirements): void {
     const held = this.#held.get(entry)?.slots ?? []
     this.#held.set(entry, { ...needs, slots: [...held, ...needs.slots] })
     for (const slot of needs.slots) {
@@ -97,13 +97,13 @@ export class TaskLimits {
    * Takes back the slots of its subagent from a task whose run only waits. The task keeps the slots of its key. Returns what was taken back; undefined
    * if there was nothing.
    */
-  lend(entry: TaskEntry): TaskNeeds | undefined {
+  yieldSlots(entry: TaskEntry): Requirements | undefined {
     const { slots = [], ...needs } = this.#held.get(entry) ?? {}
-    const lent = slots.filter(({ kind }) => kind === 'subagent')
-    if (lent.length === 0) return undefined
-    this.#held.set(entry, { ...needs, slots: slots.filter((slot) => !lent.includes(slot)) })
-    this.#free(entry, lent)
-    return { slots: lent }
+    const yielded = slots.filter(({ kind }) => kind === 'subagent')
+    if (yielded.length === 0) return undefined
+    this.#held.set(entry, { ...needs, slots: slots.filter((slot) => !yielded.includes(slot)) })
+    this.#free(entry, yielded)
+    return { slots: yielded }
   }
 
   #free(entry: TaskEntry, slots: readonly NamedSlot[]): void {
@@ -118,7 +118,7 @@ export class TaskLimits {
    * Adds a waiting task.
    * @param since when its wait began, in ms on the monotonic clock; possibly in an earlier process
    */
-  wait(place: Ranked, slots: Slots, needs: TaskNeeds, since: number): void {
+  wait(place: Ranked, slots: Slots, needs: Requirements, since: number): void {
     const waiter = { entry: place.entry, rank: place.rank, slots, needs, since }
     const at = this.#waiting.findIndex((other) => isBefore(waiter, other))
     this.#waiting.splice(at === -1 ? this.#waiting.length : at, 0, waiter)
@@ -151,10 +151,11 @@ export class TaskLimits {
         overlap(this.#reserving.needs, needs) &&
         !waitsFor(this.#reserving.entry, entry)
       const isFree = opensAt === undefined && this.takenOf(needs).length === 0
-      if (isFree && !isReserved && slots.hasRoom()) return waiter
+      if (isFree && !isReserved && slots.hasRoomToStart(entry)) return waiter
       onLooked(entry, slots, isFree)
-      // A task that waits for its start rate reserves nothing, because the slots would stay unused until then.
-      const mayReserve = opensAt === undefined && agingMs !== -1 && now - since >= RESERVE_AFTER * agingMs
+      // A task that waits for its start rate or for its own owner reserves nothing, because the slots would stay unused until then.
+      const isLate = agingMs !== -1 && now - since >= RESERVE_AFTER * agingMs
+      const mayReserve = isLate && opensAt === undefined && slots.mayOwnerTake(entry)
       if (this.#reserving === undefined && mayReserve) this.#reserving = waiter
     }
     return undefined
@@ -163,6 +164,6 @@ export class TaskLimits {
 
 const NONE: ReadonlySet<TaskEntry> = new Set()
 
-function overlap(one: TaskNeeds, other: TaskNeeds): boolean {
+function overlap(one: Requirements, other: Requirements): boolean {
   return one.slots.some((slot) => other.slots.some((each) => idOf(each) === idOf(slot)))
 }

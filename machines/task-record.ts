@@ -3,64 +3,55 @@ import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
   DeliveryStatus,
-  ProgramFacts,
   QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   Settlement,
-  TaskAdmission,
   TaskAttempt,
-  TaskProgress,
   TaskQuestion,
-  TaskSession,
 } from './records.js'
+import type { FieldValue, LaunchTerms, NotedFields, RecordField } from './record-fields.js'
+import { NOTED_FIELDS, RUN_FIELDS } from './record-fields.js'
+import type { TaskAdmission } from './task-admission.js'
+import { endedAs } from './task-status.js'
+
+/** A record that is being made. Its fields are assigned one by one, because `Object.assign` doubles the cost of a record. */
+type OpenRecord = { -readonly [F in RecordField]?: FieldValue<F> }
 
 export function admittedRecord<S extends ActiveTaskInfo['status']>(
   admission: TaskAdmission,
   { status, seq, launchedAt }: { readonly status: S; readonly seq: number; readonly launchedAt: number },
 ): ActiveTaskInfo & { readonly status: S } {
-  const {
-    id,
-    subagentName,
-    goalPrompt,
-    owner,
-    timeoutMs,
-    budget,
-    parentId,
-    depth,
-    abortController,
-    isForeground,
-    isNote,
-    kind,
-    command = [],
-    after,
-    waitsFor,
-    concurrencyKey,
-    previous,
-  } = admission
-  return Object.freeze({
-    id,
-    subagentName,
-    goalPrompt,
-    owner,
-    status,
-    delivery: 'none',
-    launchedAt,
-    seq,
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(parentId !== undefined && { parentId, depth }),
-    ...(budget !== undefined && { budget }),
-    ...(after !== undefined && { after: Object.freeze([...after]) }),
-    ...(waitsFor !== undefined && waitsFor.length > 0 && { waitsFor: Object.freeze([...waitsFor]) }),
-    ...(concurrencyKey !== undefined && { concurrencyKey }),
-    ...(previous !== undefined && { continues: previous.id }),
-    ...(previous?.session !== undefined && { session: previous.session }),
-    ...(abortController !== undefined && { abortController }),
-    ...(isForeground === true && { isForeground }),
-    ...(isNote === true && { isNote }),
-    ...(kind !== undefined && { kind, command: Object.freeze([...command]) }),
-  }) as ActiveTaskInfo & { readonly status: S }
+  const { id, subagentName, goalPrompt, owner, parentId, depth, abortController } = admission
+  const { after, waitsFor = [], previous, isForeground, isNote, kind, command = [] } = admission
+  const record: OpenRecord = { id, subagentName, goalPrompt, owner, status, delivery: 'none', launchedAt, seq }
+  addTerms(record, admission)
+  if (parentId !== undefined) record.parentId = parentId
+  if (depth !== undefined) record.depth = depth
+  if (after !== undefined) record.after = Object.freeze([...after])
+  if (waitsFor.length > 0) record.waitsFor = Object.freeze([...waitsFor])
+  if (previous !== undefined) record.continues = previous.id
+  if (previous?.session !== undefined) record.session = previous.session
+  if (abortController !== undefined) record.abortController = abortController
+  if (isForeground === true) record.isForeground = isForeground
+  if (isNote === true) record.isNote = isNote
+  if (kind !== undefined) {
+    record.kind = kind
+    record.command = Object.freeze([...command])
+  }
+  return Object.freeze(record) as ActiveTaskInfo & { readonly status: S }
 }
+
+function addTerms(record: OpenRecord, { timeoutMs, concurrencyKey, budget, idleMs }: LaunchTerms): LaunchTerms {
+  if (timeoutMs !== undefined) record.timeoutMs = timeoutMs
+  if (concurrencyKey !== undefined) record.concurrencyKey = concurrencyKey
+  if (budget !== undefined) record.budget = budget
+  if (idleMs !== undefined) record.idleMs = idleMs
+  return record
+}
+
+/** Returns the terms of a task, for the launch of a task that continues or repeats it. */
+export const termsOf = (record: AsyncTaskInfo): LaunchTerms => addTerms({}, record)
 
 export function startedRecord(record: AsyncTaskInfo, seq: number, startedAt: number): RunningTaskInfo {
   return Object.freeze({ ...record, status: 'running', seq, startedAt }) as RunningTaskInfo
@@ -87,15 +78,17 @@ export function withAttempt(attempts: readonly TaskAttempt[] = [], attempt: Task
 /** Returns the record of a task that waits for its next run because the last run has failed. */
 export function requeuedRecord(
   record: AsyncTaskInfo,
-  { seq, endedAt, error, abortController, questions }: RequeueChange,
+  { seq, endedAt, error, abortController, questions, keepsAttempt = false }: RequeueChange,
 ): QueuedTaskInfo {
   const { startedAt = record.launchedAt, attempt = 1 } = record
   return Object.freeze({
-    ...withoutRun(record),
+    ...withoutFields(record, RUN_FIELDS),
     status: 'queued',
     seq,
-    attempt: attempt + 1,
-    attempts: withAttempt(record.attempts, { number: attempt, startedAt, endedAt, error }),
+    ...(!keepsAttempt && {
+      attempt: attempt + 1,
+      attempts: withAttempt(record.attempts, { number: attempt, startedAt, endedAt, error }),
+    }),
     ...(abortController !== undefined && { abortController }),
     ...(questions !== undefined && { questions }),
   }) as QueuedTaskInfo
@@ -106,153 +99,88 @@ interface RequeueChange {
   readonly endedAt: number
   readonly error: string
   readonly abortController: AbortController | undefined
+  readonly keepsAttempt?: boolean
   /** The questions that stay open. */
   readonly questions?: AsyncTaskInfo['questions']
 }
 
-/** Fields that change while the task runs. No other field depends on them. */
-export interface NotedFields extends ProgramFacts {
-  readonly progress?: TaskProgress
-  readonly messagesSent?: number
-  readonly session?: TaskSession
+/** Returns a record (or its stored form) without these fields. */
+export function withoutFields<T extends object, F extends string>(record: T, fields: ReadonlySet<F>): Omit<T, F> {
+  const kept: Partial<T> = {}
+  for (const name in record) if (!fields.has(name as never)) kept[name] = record[name]
+  return kept as Omit<T, F>
 }
 
-/** Whether a field belongs to the task, or to one run. Fields of a run are removed before the next run. The record of an ended task keeps both. */
-const NOTED = {
-  progress: 'run',
-  messagesSent: 'task',
-  session: 'task',
-  pid: 'task',
-  exitCode: 'task',
-  signal: 'task',
-  endedProcesses: 'task',
-} as const satisfies Record<keyof NotedFields, 'task' | 'run'>
-
-const NOTED_FIELDS = Object.keys(NOTED) as (keyof NotedFields)[]
-
-/** The fields of the current run. */
-const OF_RUN: ReadonlySet<string> = new Set([
-  'questions',
-  'startedAt',
-  ...NOTED_FIELDS.filter((name) => NOTED[name] === 'run'),
-])
-
-/** Returns a record (or its stored form) without the fields of the current run. */
-export function withoutRun<T extends object>(record: T): Omit<T, 'questions' | 'startedAt' | 'progress'> {
-  return Object.fromEntries(Object.entries(record).filter(([name]) => !OF_RUN.has(name))) as T
-}
-
-/** The record of a running task with changed fields. */
 export function notedRecord(record: AsyncTaskInfo, fields: NotedFields): AsyncTaskInfo {
   return Object.freeze({ ...fields, ...record, ...fields })
 }
 
-/**
- * Returns the record of an ended task. To save memory, every field is listed here, and `changedRecord` puts new fields before the spread: an object
- * takes more memory if it gets fields later, and ten times as much if it gets them after a spread.
- */
-export function endedRecord(
-  running: AsyncTaskInfo,
-  settlement: Settlement,
-  {
-    delivery,
-    seq,
-    completedAt,
-    outputTail,
-    runningChildren,
-  }: {
-    readonly delivery: DeliveryStatus
-    readonly seq: number
-    readonly completedAt: number
-    readonly outputTail: string | undefined
-    readonly runningChildren?: readonly string[] | undefined
-  },
-): SettledTaskInfo {
-  const {
-    id,
-    subagentName,
-    goalPrompt,
-    owner,
-    launchedAt,
-    timeoutMs,
-    parentId,
-    depth,
-    abortController,
-    isNote,
-    kind,
-    command,
-    continues,
-  } = running
-  const ended = endOf(settlement)
-  if (isNote === true) Object.assign(ended, { isNote })
-  if (continues !== undefined) Object.assign(ended, { continues })
-  if (parentId !== undefined) Object.assign(ended, { parentId, depth })
-  if (runningChildren !== undefined) Object.assign(ended, { runningChildren })
-  if (kind !== undefined) Object.assign(ended, { kind, command })
-  for (const name of NOTED_FIELDS) if (running[name] !== undefined) Object.assign(ended, { [name]: running[name] })
-  const record = Object.assign(
-    Object.assign(ended, historyOf(running)),
-    timeoutMs !== undefined && { timeoutMs },
-    abortController !== undefined && { abortController },
-  )
-  return frozenWithCause(settlement, outputTail === undefined ? record : Object.assign(record, { outputTail }))
-
-  function endOf(end: Settlement): SettledTaskInfo {
-    switch (end.status) {
-      case 'completed': {
-        const { status, output } = end
-        return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, output }
-      }
-      case 'failed': {
-        const { status, error, errorName, errorCode, lateOutput } = end
-        return {
-          id,
-          subagentName,
-          goalPrompt,
-          owner,
-          status,
-          delivery,
-          launchedAt,
-          seq,
-          completedAt,
-          error,
-          ...(errorName !== undefined && { errorName }),
-          ...(errorCode !== undefined && { errorCode }),
-          ...(lateOutput !== undefined && { lateOutput }),
-        }
-      }
-      case 'cancelled': {
-        const { status, cancelReason } = end
-        return {
-          id,
-          subagentName,
-          goalPrompt,
-          owner,
-          status,
-          delivery,
-          launchedAt,
-          seq,
-          completedAt,
-          ...(cancelReason !== undefined && { cancelReason }),
-        }
-      }
-    }
-  }
+interface EndFacts {
+  readonly delivery: DeliveryStatus
+  readonly seq: number
+  readonly completedAt: number
+  readonly outputTail: string | undefined
+  readonly runningChildren?: readonly string[] | undefined
 }
 
-/** Returns the fields about the wait and the runs of an ended task. Returns undefined for most tasks, which have no such fields. */
-function historyOf(record: AsyncTaskInfo): object | undefined {
-  const { after, concurrencyKey, startedAt, attempt, attempts, budget, spent } = record
-  if ([after, concurrencyKey, startedAt, attempt, budget, spent].every((field) => field === undefined)) return undefined
-  return {
-    ...(concurrencyKey !== undefined && { concurrencyKey }),
-    ...(after !== undefined && { after }),
-    ...(startedAt !== undefined && { startedAt }),
-    ...(attempt !== undefined && { attempt }),
-    ...(attempts !== undefined && { attempts }),
-    ...(budget !== undefined && { budget }),
-    ...(spent !== undefined && { spent }),
+/**
+ * Returns the record of an ended task. To save memory, its fields are assigned one by one, and `changedRecord` puts new fields before the spread: an
+ * object takes ten times as much memory if it gets fields after a spread.
+ */
+export function endedRecord(running: AsyncTaskInfo, settlement: Settlement, end: EndFacts): SettledTaskInfo {
+  const { isNote, continues, parentId, depth, kind, command, abortController } = running
+  const { after, startedAt, attempt, attempts, spent } = running
+  const { runningChildren, outputTail } = end
+  const record = settledFields(running, settlement, end)
+  if (isNote !== undefined) record.isNote = isNote
+  if (continues !== undefined) record.continues = continues
+  if (parentId !== undefined) record.parentId = parentId
+  if (depth !== undefined) record.depth = depth
+  if (runningChildren !== undefined) record.runningChildren = runningChildren
+  if (kind !== undefined) record.kind = kind
+  if (command !== undefined) record.command = command
+  for (const field of NOTED_FIELDS) if (running[field] !== undefined) Object.assign(record, { [field]: running[field] })
+  if (after !== undefined) record.after = after
+  if (startedAt !== undefined) record.startedAt = startedAt
+  if (attempt !== undefined) record.attempt = attempt
+  if (attempts !== undefined) record.attempts = attempts
+  addTerms(record, running)
+  if (spent !== undefined) record.spent = spent
+  if (abortController !== undefined) record.abortController = abortController
+  if (outputTail !== undefined) record.outputTail = outputTail
+  return frozenWithCause(settlement, record as SettledTaskInfo)
+}
+
+function settledFields(running: AsyncTaskInfo, end: Settlement, facts: EndFacts): OpenRecord {
+  const { id, subagentName, goalPrompt, owner, launchedAt } = running
+  const { delivery, seq, completedAt } = facts
+  const { status } = end
+  if (endedAs(end, 'succeeded')) {
+    const { output } = end
+    return { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, output }
   }
+  if (endedAs(end, 'failed')) {
+    const { error, errorName, errorCode, lateOutput } = end
+    const failed: OpenRecord = {
+      id,
+      subagentName,
+      goalPrompt,
+      owner,
+      status,
+      delivery,
+      launchedAt,
+      seq,
+      completedAt,
+      error,
+    }
+    if (errorName !== undefined) failed.errorName = errorName
+    if (errorCode !== undefined) failed.errorCode = errorCode
+    if (lateOutput !== undefined) failed.lateOutput = lateOutput
+    return failed
+  }
+  const stopped: OpenRecord = { id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt }
+  if (end.cancelReason !== undefined) stopped.cancelReason = end.cancelReason
+  return stopped
 }
 
 /** Returns a copy with another owner, delivery or usage, or marked as a possible repeat. */
@@ -266,7 +194,6 @@ export function changedRecord(
   )
 }
 
-/** Returns the record of an ended task whose result was delivered. */
 export function deliveredRecord(record: AsyncTaskInfo, notifiedAt: number): AsyncTaskInfo {
   // If a result is delivered a second time, the record keeps the time of the first delivery.
   const again = record.isRepeat === true ? { notifiedAt } : undefined
@@ -285,6 +212,6 @@ export function backgroundRecord({ isForeground: _, ...record }: AsyncTaskInfo):
 
 /** Freezes a record. If the task has failed, the record keeps the thrown value in a property that is not enumerable. */
 function frozenWithCause<T extends AsyncTaskInfo>(from: AsyncTaskInfo | Settlement, to: T): T {
-  if (from.status === 'failed' && from.cause !== undefined) Object.defineProperty(to, 'cause', { value: from.cause })
+  if (endedAs(from, 'failed') && from.cause !== undefined) Object.defineProperty(to, 'cause', { value: from.cause })
   return Object.freeze(to)
 }

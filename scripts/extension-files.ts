@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { zipSync, type Zippable } from 'fflate'
 import type { Plugin } from 'vite'
-import { createManifest, HOSTS, ICON_SIZES, PERMISSIONS } from '../src/extension/manifest.js'
+import { createManifest, HOSTS, ICON_SIZES, PERMISSIONS } from '../src/client/extension/manifest.js'
 import { drawIcon } from './extension-icons.js'
 
 const archive = 'dist/agent-tasks-extension.zip'

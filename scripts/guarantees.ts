@@ -1,9 +1,9 @@
 /**
  * `npm run guarantees`: checks that every guarantee of docs/guarantees.md names tests that exist, and that every invariant has a guarantee.
  *
- * Some invariants are those of the whole package: A1 to A10 (async tasks), S1 to S11 (command tasks), K1 to K12 (stores), F1 to F21 (what agents ask),
- * H1 to H4 (handles and turns of a host), G1 to G4 (the page), W1 to W6 (workers), N1 to N7 (instances behind any node), E1 to E5 (the browser
- * extension) and U1 to U4 (continued tasks, agents, worktrees). The others are defined in the header comments of machines/.
+ * Some invariants are those of the whole package: A1 to A10 (async tasks), S1 to S11 (command tasks), K1 to K13 (stores), F1 to F22 (what agents ask),
+ * H1 to H9 (handles and turns of a host), G1 to G4 (the page), W1 to W6 (workers), N1 to N7 (instances behind any node), E1 to E5 (the browser
+ * extension), U1 to U4 (continued tasks, agents, worktrees) and P1 to P3 (MCP clients). The others are defined in the header comments of machines/.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -11,8 +11,8 @@ import { readDefinedInvariants, readRows, readTestTitles, type TestTitles } from
 
 const page = 'docs/guarantees.md'
 const packageWide = [
-  ...Object.entries({ A: 10, S: 11, K: 12, F: 21, H: 4, G: 4, W: 6, N: 7, E: 5, U: 4 }).flatMap(([letter, length]) =>
-    Array.from({ length }, (_, index) => `${letter}${index + 1}`),
+  ...Object.entries({ A: 10, S: 11, K: 13, F: 22, H: 9, G: 4, W: 6, N: 7, E: 5, U: 4, P: 3 }).flatMap(
+    ([letter, length]) => Array.from({ length }, (_, index) => `${letter}${index + 1}`),
   ),
 ]
 
@@ -36,7 +36,7 @@ for (const { invariant, line, tests, problems: unreadable } of rows) {
   else say(`has a row already, in line ${earlier}`)
   if (!definedBy.has(invariant)) {
     say(
-      'is defined nowhere: not one of A1 to A10, S1 to S11, K1 to K12, F1 to F21, H1 to H4, G1 to G4, W1 to W6, N1 to N7, E1 to E5 or U1 to U4, and in no header of machines/',
+      'is defined nowhere: not one of A1 to A10, S1 to S11, K1 to K13, F1 to F22, H1 to H9, G1 to G4, W1 to W6, N1 to N7, E1 to E5, U1 to U4 or P1 to P4, and in no header of machines/',
     )
   }
   unreadable.forEach(say)

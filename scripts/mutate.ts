@@ -44,8 +44,9 @@ const folders: Readonly<Record<string, Folder>> = {
   runners: folder('runners'),
   // A mutant of `reap.ts` could send signals to all processes of this user.
   engine: { ...folder('engine'), except: ['src/engine/reap.ts'], isolate: true },
-  // `callbacks` makes the methods of isolated signals while it is loaded, so each test file must load it anew.
-  callbacks: { ...folder('callbacks'), isolate: true },
+  features: { sources: 'src/features', tests: ['test/unit/async-tasks/**/*.test.ts'] },
+  // `isolation` makes the methods of isolated signals while it is loaded, so each test file must load it anew.
+  isolation: { ...folder('isolation'), isolate: true },
   // The excluded files are Lua scripts, which only the tests with a Redis run.
   bullmq: { ...folder('bullmq'), except: ['src/bullmq/job-scripts.ts', 'src/bullmq/cluster/cluster-scripts.ts'] },
   mcp: folder('mcp'),

@@ -74,6 +74,17 @@ const changes: readonly StoreChange[] = [
   },
   { table: 'instances', put: { id: 'browser', secretSha256: 'ab'.repeat(32), registration: { tools: [] } } },
   { table: 'featureStates', put: { id: 'schedules/1', feature: 'schedules', data: { next: 1_790_000_003_000 } } },
+  {
+    table: 'turns',
+    put: {
+      id: '1/main',
+      owner: 'main',
+      seq: 1,
+      at: 1_790_000_004_000,
+      inputId: 'message-1',
+      messages: [{ role: 'user', content: 'a\0b' }],
+    },
+  },
 ]
 
 if (existsSync(`${base}.db`)) {

@@ -1,5 +1,5 @@
 /** Makes the page docs/tools.md: the tools as models receive them. A test compares the page with the file, byte for byte. */
-import { toJsonSchemaTools } from '../src/adapters/json-schema.js'
+import { toJsonSchemaTools } from '../src/tools/adapters/json-schema.js'
 import { createAgentTasks } from '../src/host/agent-tasks.js'
 import type { AgentTasksOptions } from '../src/host/agent-tasks-options.js'
 import { promptText } from '../src/mcp/background-tasks-prompt.js'

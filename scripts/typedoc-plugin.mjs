@@ -2,8 +2,12 @@
  * A plugin for typedoc. It takes descriptions from zod schemas. It leaves out the inner types of the state machines, because docs/machines.md describes
  * them. It does not ask for documentation of the members of anonymous types, because nobody can import such a type by name.
  */
+import { readFileSync } from 'node:fs'
+import { URL } from 'node:url'
 import { Comment, Converter, ReferenceType, ReflectionKind, makeRecursiveVisitor } from 'typedoc'
 import ts from 'typescript'
+
+const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
 /** @param {import('typedoc').Application} app */
 export function load(app) {
@@ -21,7 +25,7 @@ export function load(app) {
     const named = ReflectionKind.Property | ReflectionKind.Method | ReflectionKind.Accessor
     const inner = project
       .getReflectionsByKind(named)
-      .filter((reflection) => !reflection.hasComment() && isInside(reflection, ReflectionKind.TypeLiteral))
+      .filter((reflection) => !isDescribed(reflection) && isInside(reflection, ReflectionKind.TypeLiteral))
       // typedoc does not ask for documentation of these members, and reports an error if they are excused.
       .filter((reflection) => !isInside(reflection, ReflectionKind.Parameter))
     app.options.setValue('intentionallyNotDocumented', [
@@ -30,8 +34,23 @@ export function load(app) {
   })
 }
 
-/** The name of an entry point in imports: `src/tools` is `agent-tasks/tools`. */
-const importName = (name) => (/^src($|\/)/.test(name) ? name.replace('src', 'agent-tasks') : `agent-tasks/${name}`)
+/** Whether a member has a comment. That of a method belongs to its signatures. */
+const isDescribed = (member) => [member, ...(member.signatures ?? [])].some((each) => each.hasComment())
+
+/** The names of the entry points in imports, by the names that typedoc gives them: `src/observability/inspect` is `agent-tasks/inspect`. */
+const IMPORT_NAMES = new Map(
+  Object.entries(manifest.exports).map(([subpath, { types = '' }]) => [
+    types.replace(/^\.\/dist\/|(\/index)?\.d\.ts$/g, ''),
+    subpath.replace('.', manifest.name),
+  ]),
+)
+
+/** Returns the name of an entry point in imports. */
+function importName(name) {
+  const found = IMPORT_NAMES.get(name)
+  if (found === undefined) throw new Error(`${name} is no entry point of package.json`)
+  return found
+}
 
 /** Returns the description of a zod schema. A field of a type that is derived from the schema gets the same description. */
 function descriptionOf(schema, checker) {

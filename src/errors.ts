@@ -1,7 +1,7 @@
 /**
  * The errors that this package throws. Each has a `code` that does not change between versions. Errors that callers are likely to catch have a class.
  */
-import { preview } from './text/preview.js'
+import { preview } from './data/preview.js'
 
 /** The base class of the errors of this package. */
 export class AgentTasksError extends Error {
@@ -36,15 +36,28 @@ export class TaskLimitError extends AgentTasksError {
   override readonly name = 'TaskLimitError'
   /** The maximum number of tasks that was reached. */
   readonly maxAsyncTasks: number
+  /** The owner (conversation) whose limit was reached (`ownerLimits`). Absent if a limit of all owners was. */
+  declare readonly owner?: string
 
   /**
    * @param queued given if the queue is full too: the number of waiting tasks, or what their goals and parameters take
    * @param remedy what the caller can do about it, as a sentence
+   * @param ofOwner given if a limit of one owner was reached
    */
-  constructor(maxAsyncTasks: number, queued?: number | QueueBytes, pool: LimitedPool = 'task', remedy?: string) {
-    const reason = limitReason(maxAsyncTasks, queued, pool)
+  constructor(
+    maxAsyncTasks: number,
+    queued?: number | QueueBytes,
+    pool: LimitedPool = 'task',
+    remedy?: string,
+    ofOwner?: OwnerUse,
+  ) {
+    const reason =
+      ofOwner === undefined
+        ? limitReason(maxAsyncTasks, queued, pool)
+        : ownerLimitReason(ofOwner, maxAsyncTasks, queued, pool)
     super('TASK_LIMIT', remedy === undefined ? reason : `${reason}. ${remedy}`)
     this.maxAsyncTasks = maxAsyncTasks
+    if (ofOwner !== undefined) this.owner = ofOwner.owner
   }
 }
 
@@ -74,6 +87,26 @@ export function limitReason(max: number, queued?: number | QueueBytes, pool: Lim
   if (typeof queued === 'number') return `${reason}, and the queue is full (${queued} waiting)`
   const { bytes, asked, maxBytes } = queued
   return `${reason}, and the queue has no room for ${asked} bytes (${bytes} of ${maxBytes} bytes are in use)`
+}
+
+/** An owner that has reached a limit of its own, and how many slots it holds. */
+export interface OwnerUse {
+  readonly owner: string
+  readonly running: number
+}
+
+/** Explains why an owner may launch no further task. */
+export function ownerLimitReason(
+  { owner, running }: OwnerUse,
+  max: number,
+  queued?: number | QueueBytes,
+  pool: LimitedPool = 'task',
+): string {
+  const who = preview(owner)
+  if (queued === undefined) return `Max ${LIMITED[pool]} of ${who} (${max}) reached: ${running} run`
+  if (typeof queued === 'number') return `Max waiting tasks of ${who} (${max}) reached: ${queued} wait`
+  const { bytes, asked, maxBytes } = queued
+  return `The waiting tasks of ${who} have no room for ${asked} bytes (${bytes} of ${maxBytes} bytes are in use)`
 }
 
 /** The reservation does not exist: it was used, was cancelled, or has expired. No task was registered. */
@@ -159,7 +192,10 @@ export class PausedError extends AgentTasksError {
   }
 }
 
-/** The manager was disposed: you can still read from it, but it takes no new tasks. Functions of a disposed `createTurns` throw this error too. */
+/**
+ * The manager was disposed: you can still read from it, but it takes no new tasks. `result` of a handle rejects with it
+ * when a host with a store stops before the task has ended. Functions of a disposed `createTurns` throw this error too.
+ */
 export class DisposedError extends AgentTasksError {
   override readonly name = 'DisposedError'
 

@@ -11,6 +11,7 @@ export type { TaskHandleEvent } from './host/handle-events.js'
 export type { OutputOf, Subagents } from './host/subagent-outputs.js'
 export { defineSubagent } from './host/define-subagent.js'
 export type { BackgroundOptions, BackgroundTask, InBackground } from './host/background/background-types.js'
+export type { Conversation, ConversationTurn } from './host/conversations/conversation.js'
 export type { Turn } from './host/turns.js'
 export { createTurns } from './host/turn-queue.js'
 export type { AgentTurns, Respond } from './host/turn-queue.js'
@@ -21,15 +22,15 @@ export type { DisposeOnSignalsOptions } from './engine/dispose-on-signals.js'
 export { AsyncTaskManager } from './async-tasks/manager.js'
 export type { AsyncTaskManagerOptions } from './async-tasks/manager-options.js'
 export type { LaunchTaskInput, RegisterTaskInput } from './protocol/async-tasks.js'
-export type { TaskPause } from '../machines/pauses.js'
+export type { TaskPause } from '../machines/registry-events.js'
 export type { WaitResult } from './engine/children.js'
-export type { HistoryPage } from './kernel/past-tasks.js'
-export type { TaskOutputEvent } from './async-tasks/output/output-stream.js'
+export type { HistoryPage } from './store/history/past-tasks.js'
+export type { TaskOutputEvent } from './features/output/output-stream.js'
 export type { TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
-export type { TaskMonitor } from './async-tasks/monitors/monitors.js'
-export type { Schedule } from './async-tasks/schedules/schedules.js'
+export type { TaskMonitor } from './features/monitors/monitors.js'
+export type { Schedule } from './features/schedules/schedules.js'
 export type { ScheduleInfo, ScheduleInput } from './protocol/schedules.js'
-export { ownerOfRun } from '../machines/families.js'
+export { ownerOfRun } from '../machines/parts/families.js'
 
 // Records of tasks
 export type {
@@ -44,16 +45,16 @@ export type {
   TaskAnswer,
   TaskProgress,
   TaskQuestion,
-  TaskTransition,
 } from '../machines/records.js'
+export type { TaskTransition } from '../machines/transitions.js'
 export type { AsyncTaskStatus, TerminalStatus } from '../machines/task-status.js'
 
 // Messages about tasks
-export { AsyncTaskReminderService } from './async-tasks/delivery/reminder-service.js'
-export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/delivery/reminder-service.js'
-export { AsyncTaskAutoTrigger } from './async-tasks/delivery/auto-trigger.js'
-export type { AutoTriggerOptions, TriggerAgentTurn, TurnDelivery } from './async-tasks/delivery/auto-trigger.js'
-export type { TaskLease } from './async-tasks/delivery/leases.js'
+export { AsyncTaskReminderService } from './features/delivery/reminder-service.js'
+export type { LeasedReminder, ReminderServiceOptions } from './features/delivery/reminder-service.js'
+export { AsyncTaskAutoTrigger } from './features/delivery/auto-trigger.js'
+export type { AutoTriggerOptions, TriggerAgentTurn, TurnDelivery } from './features/delivery/auto-trigger.js'
+export type { TaskLease } from './features/delivery/leases.js'
 
 // What a task runs
 export type { RunContext, RunFunction, RunInput, Runner, RunnerDefinition } from './engine/runner.js'
@@ -73,15 +74,14 @@ export { TaskTool } from './tools/task-tool.js'
 export { CheckAsyncTasksTool } from './tools/check-async-tasks.js'
 export { WaitForAsyncTasksTool } from './tools/wait-for-async-tasks.js'
 export type { Tool, ToolContext, ToolResult } from './tools/tool.js'
-export { completeCommandLine, runCommandLine } from './commands/command.js'
-export type { CommandResult, SlashCommand } from './commands/command.js'
-export { createTaskCommands } from './commands/task-commands.js'
-export type { TaskCommandsOptions } from './commands/task-commands.js'
+export { completeCommandLine, runCommandLine } from './host/commands/command.js'
+export type { CommandResult, SlashCommand, TaskCommandsOptions } from './host/commands/command.js'
+export { createTaskCommands } from './host/commands/task-commands.js'
 
 // Settings, time and errors
 export { parseSetting, settingDefinitions } from './async-tasks/settings.js'
-export type { Clock } from './clock.js'
-export type { OnError } from './callbacks/error-report.js'
+export type { Clock } from './system/clock.js'
+export type { OnError } from './isolation/error-report.js'
 export {
   AgentTasksError,
   DisposedError,

@@ -87,11 +87,7 @@ function agentTables(path: string, { properties = {}, required = [] }: Schema, p
 }
 
 /** The defaults of settings whose schema does not have them. */
-const inCode = defaultsIn([
-  'src/protocol/retry-policy.ts',
-  'src/async-tasks/monitors/monitors.ts',
-  'src/mcp/backend.ts',
-])
+const inCode = defaultsIn(['src/mcp/backend.ts'])
 
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0

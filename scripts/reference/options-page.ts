@@ -2,9 +2,9 @@
  * Makes docs/options.md: the options of `createAgentTasks`, `startTaskServer`, `connectInstance` and `createTaskClient`, from their TSDoc comments, with
  * the defaults in the code.
  */
-import { managerOptionTypes } from '../../src/async-tasks/manager-options.js'
-import { autoTriggerOptionTypes } from '../../src/async-tasks/delivery/auto-trigger.js'
-import { monitorLimitTypes } from '../../src/async-tasks/monitors/monitors.js'
+import { managerOptionTypes, queueOptionTypes } from '../../src/async-tasks/manager-options.js'
+import { autoTriggerOptionTypes } from '../../src/features/delivery/auto-trigger.js'
+import { monitorLimitTypes } from '../../src/protocol/monitors.js'
 import { settingDefinitions } from '../../src/async-tasks/settings.js'
 import { agentTasksOptionTypes } from '../../src/host/agent-tasks-options.js'
 import type { OptionType } from '../../src/protocol/option-checks.js'
@@ -20,12 +20,12 @@ interface OptionGroup {
   readonly intro: string
   /** The interfaces that have the options. If two have the same option, the first one is used. */
   readonly interfaces: readonly (readonly [file: string, name: string])[]
-  /** What the code accepts, by option. Without it, the table has no such column. */
+  /** What the code accepts, and the defaults. Without it, the table has no such column. */
   readonly types?: Readonly<Record<string, OptionType>>
   /** Options of the interfaces that are in another table. */
   readonly except?: readonly string[]
-  /** The files whose code has the defaults. */
-  readonly defaults: readonly string[]
+  /** Without `types`: the files whose code has the defaults. */
+  readonly defaults?: readonly string[]
 }
 
 const managerFile = 'src/async-tasks/manager-options.ts'
@@ -42,25 +42,12 @@ const groups: readonly OptionGroup[] = [
     ],
     types: agentTasksOptionTypes,
     except: ['maxCommands'],
-    defaults: [
-      managerFile,
-      'src/async-tasks/launching.ts',
-      'src/async-tasks/manager.ts',
-      'src/async-tasks/output/bounded-text.ts',
-      'src/async-tasks/output/output-log.ts',
-      'src/async-tasks/owner.ts',
-      'src/async-tasks/settings.ts',
-      'src/host/agent-tasks.ts',
-      'src/host/turns.ts',
-      'src/tools/background-after.ts',
-      'src/tools/task-runs.ts',
-    ],
   },
   {
     title: '`queue`',
     intro: "Limits of the tasks that wait for a slot. They apply with `whenFull: 'queue'`.",
     interfaces: [[managerFile, 'QueueOptions']],
-    defaults: [managerFile],
+    types: queueOptionTypes,
   },
   {
     title: '`commands`',
@@ -70,29 +57,27 @@ const groups: readonly OptionGroup[] = [
       ['src/tools/command-policy.ts', 'CommandPolicy'],
     ],
     types: { ...commandPolicyTypes, maxCommands: managerOptionTypes.maxCommands },
-    defaults: ['src/tools/command-policy.ts', managerFile],
   },
   {
     title: '`schedules`',
     intro: 'Limits of [schedules](schedules.md).',
     interfaces: [['src/protocol/schedules.ts', 'ScheduleOptions']],
     types: scheduleOptionTypes,
-    defaults: ['src/async-tasks/schedules/schedules.ts'],
   },
   {
     title: '`monitors`',
     intro: 'Limits of [monitors](monitors.md).',
-    interfaces: [['src/async-tasks/monitors/monitors.ts', 'MonitorLimits']],
+    interfaces: [['src/protocol/monitors.ts', 'MonitorLimits']],
     types: monitorLimitTypes,
-    defaults: ['src/async-tasks/monitors/monitors.ts'],
   },
   {
     title: '`autoTrigger`',
     intro: 'The timing of deliveries.',
-    interfaces: [['src/async-tasks/delivery/auto-trigger.ts', 'AutoTriggerOptions']],
+    interfaces: [['src/features/delivery/auto-trigger.ts', 'AutoTriggerOptions']],
     types: autoTriggerOptionTypes,
     except: ['owner'],
-    defaults: ['src/async-tasks/delivery/auto-trigger.ts'],
+    // The default of `maxWaitMs` depends on another option.
+    defaults: ['src/features/delivery/auto-trigger.ts'],
   },
 ]
 
@@ -147,7 +132,10 @@ export function optionsPage(): { readonly page: string; readonly problems: reado
   return { page: `${page.join('\n\n')}\n`, problems }
 }
 
-function section({ title, intro, interfaces, types, except = [], defaults }: OptionGroup, problems: string[]): string {
+function section(
+  { title, intro, interfaces, types, except = [], defaults = [] }: OptionGroup,
+  problems: string[],
+): string {
   const inCode = defaultsIn(defaults)
   const members = new Map<string, Documented>()
   for (const [file, name] of [...interfaces].reverse()) {
@@ -159,12 +147,19 @@ function section({ title, intro, interfaces, types, except = [], defaults }: Opt
     const { value, meaning } = splitDefault(text)
     const literal = literalOf(value)
     if (text === '') problems.push(`${title}: ${name} has no description`)
-    if (literal !== undefined && inCode.get(name)?.has(literal) !== true) {
-      const found = [...(inCode.get(name) ?? [])].join(', ')
-      problems.push(`${title}: ${name} is documented with the default ${literal}; the code has ${found || 'none'}`)
+    const inTable = types?.[name]?.default
+    const found = isScalar(inTable) ? [String(inTable)] : [...(inCode.get(name) ?? [])]
+    if (literal !== undefined && !found.includes(literal)) {
+      problems.push(
+        `${title}: ${name} is documented with the default ${literal}; the code has ${found.join(', ') || 'none'}`,
+      )
     }
-    return [`\`${name}\``, ...(types === undefined ? [] : [types[name]?.expected ?? '']), value, meaning]
+    const fallback = value === '' && isScalar(inTable) ? `\`${String(inTable)}\`` : value
+    return [`\`${name}\``, ...(types === undefined ? [] : [types[name]?.expected ?? '']), fallback, meaning]
   })
   const head = ['option', ...(types === undefined ? [] : ['value']), 'default', 'meaning']
   return [`## ${title}`, intro, table(head, rows)].join('\n\n')
 }
+
+const isScalar = (value: unknown): value is string | number | boolean =>
+  value !== undefined && typeof value !== 'object'

@@ -1,8 +1,9 @@
 /** Converts the reason of a cancellation: to text for the record of the task, and to the abort reason of the signal that its run receives. */
-import { cutText } from '../text/cut-text.js'
+import { cutText } from '../data/cut-text.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
-import { messageOf } from '../protocol/outcomes.js'
-import { previewText } from './output/bounded-text.js'
+import { AgentTasksError } from '../errors.js'
+import { messageOf, readField } from '../protocol/outcomes.js'
+import { previewText } from '../features/output/bounded-text.js'
 
 /** The maximum length of a reason in a record, in characters. */
 const MAX_REASON_CHARS = 1000
@@ -30,6 +31,19 @@ export function reasonOfAbort(signal: AbortSignal): string | undefined {
 export function toAbortReason(reason: string | undefined): DOMException | undefined {
   return reason === undefined ? undefined : new DOMException(reason, 'AbortError')
 }
+
+/** Returns the reason with which the run of a task is aborted when its process suspends. */
+export function suspension(): AgentTasksError {
+  const error = new AgentTasksError(
+    'SUSPENDED',
+    'The process is closing. The task is kept in the store, and the next process goes on with it or reports it.',
+  )
+  return Object.assign(error, { name: 'AbortError' })
+}
+
+/** Whether a signal has aborted because its process suspends, so that the task has not ended. */
+export const isSuspension = (signal: AbortSignal): boolean =>
+  signal.aborted && readField(signal.reason, 'code') === 'SUSPENDED'
 
 /** Returns the reason as text to append to a status, such as `, because: no longer needed`; `''` if there is none. */
 export function cancelNote({ cancelReason }: { readonly cancelReason?: string | undefined }): string {

@@ -1,9 +1,14 @@
 /** Features: parts of the manager, such as schedules and monitors, that react to changes of tasks. */
-import type { StartRate, TaskTransition } from '../../machines/records.js'
+import type { TaskTransition } from '../../machines/transitions.js'
+import type { StartRate } from '../../machines/task-admission.js'
 import type { WaitEvent } from '../../machines/registry-events.js'
-import type { Spending } from '../../machines/spending.js'
+import type { Usage } from '../../machines/usage.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import type { StoredJson } from '../store/store.js'
+import type { Run } from '../engine/engine.js'
+import type { ResolvedRunner } from '../engine/runner.js'
+import type { AgentTasksError } from '../errors.js'
+import type { WAIT_REASONS } from '../protocol/telemetry.js'
+import type { StoredDelivery, StoredJson } from '../store/store.js'
 
 /**
  * The hooks of a feature. They must not throw. Hooks with the same name run in the order of `features.ts`. Most hooks run after the transition, when
@@ -19,6 +24,10 @@ export interface Feature {
   readonly wrapUp?: (entry: TaskEntry, excess: string) => void
   /** A queued task has received a slot, so its run starts. */
   readonly start?: (entry: TaskEntry) => void
+  /** The engine has accepted a run of the task. After an abort, the task waits `graceMs` for it. */
+  readonly runStarted?: (entry: TaskEntry, run: Run, runner: ResolvedRunner, graceMs: number) => void
+  /** A run has settled, and so its task may end. Not called for a run that the process has left. */
+  readonly runEnded?: (entry: TaskEntry, run: Run) => void
   /** The wait of a durable run is over, and the run has its slot again. */
   readonly resumed?: (entry: TaskEntry) => void
   /**
@@ -26,7 +35,7 @@ export interface Feature {
    * @param isInterrupted whether the run was interrupted, for example because its process died
    */
   readonly repeated?: (entry: TaskEntry, isInterrupted: boolean) => void
-  /** The questions or status of an active task have changed, or it has moved to the background. */
+  /** The questions or status of an active task have changed, or it has moved to the background. Not called for a run that begins with the launch. */
   readonly changed?: (entry: TaskEntry) => void
   /**
    * A task is ending. Other tasks may wait for that.
@@ -39,6 +48,19 @@ export interface Feature {
   readonly keeps?: (entry: TaskEntry) => boolean
   /** Whether `entry` cannot continue before `other` has ended. */
   readonly leadsTo?: (entry: TaskEntry, other: TaskEntry) => boolean
+  /**
+   * Why a queued task does not start, other than for want of a slot of its pool. What holds all tasks of its owner is an `ownerHold`.
+   * @param nameOf returns the id of a task as the reader knows it
+   */
+  readonly waitReason?: (entry: TaskEntry, nameOf: NameOf) => WaitReason | undefined
+  /** Why no task of an owner starts; undefined if they start. */
+  readonly ownerHold?: (owner: string) => OwnerHold | undefined
+  /** Lines above a list of the tasks of an owner, or of all owners. */
+  readonly listLines?: (owner: string | undefined) => readonly string[]
+  /** Whether an owed result may be delivered now. */
+  readonly mayDeliver?: (entry: TaskEntry) => boolean
+  /** Whether a message of an earlier process has arrived; undefined if the feature does not know. Then the answer of the host counts. */
+  readonly wasDelivered?: (delivery: StoredDelivery) => boolean | undefined
   /** Starts of runs of these subagents were counted, because each subagent has a start rate. */
   readonly counted?: (rate: StartRate, names: readonly string[]) => void
   /** A task has ended, and the streams were notified. */
@@ -48,8 +70,8 @@ export interface Feature {
    * @param at when, in ms since the epoch
    */
   readonly pruned?: (entry: TaskEntry, at: number) => void
-  /** A task of this owner has used tokens or other resources. */
-  readonly spent?: (owner: string, amount: Spending) => void
+  /** A task of this owner has used tokens or other resources, possibly in an earlier process (`isEarlier`). */
+  readonly spent?: (owner: string, amount: Usage, isEarlier?: boolean) => void
   /** The host has released an owner. */
   readonly released?: (owner: string, heir: string | undefined) => void
   /**
@@ -57,11 +79,45 @@ export interface Feature {
    * ends the task.
    */
   readonly withdrawn?: (entry: TaskEntry, reason: string) => void
+  /** The process ends, and the next one goes on with the task. Called for each active task of a suspended registry, after `disposed`. */
+  readonly suspended?: (entry: TaskEntry, how: Suspension) => void
   /** The registry will be disposed. Its streams are still open. */
   readonly closing?: () => void
   /** The streams of the registry have completed. */
   readonly disposed?: () => void
 }
+
+export type NameOf = (task: { readonly id: string }) => string
+
+/** Why a task does not start. */
+export interface WaitReason {
+  /** The reason in metrics. */
+  readonly kind: (typeof WAIT_REASONS)[number]
+  /** The reason in lists, such as `waits for task-1`. */
+  readonly text: string
+}
+
+/** Why no task of an owner starts. */
+export interface OwnerHold extends WaitReason {
+  /** Since when, in ms since the epoch. */
+  readonly since: number
+  /** What a new task waits for, as a sentence without a full stop. */
+  readonly sentence: string
+  /** How long the tasks wait, such as `until …`. */
+  readonly until: string
+  /** Creates the error of a launch that cannot wait. */
+  readonly refusal: () => AgentTasksError
+}
+
+/** Why a queued task does not start, other than for want of a slot of its pool. */
+export interface WaitReasons {
+  readonly own?: WaitReason | undefined
+  /** What holds all tasks of its owner. */
+  readonly ofOwner?: OwnerHold | undefined
+}
+
+/** What a suspended task was doing: it waited, or its run goes on without this process, or its run is aborted with this reason. */
+export type Suspension = 'queued' | 'left' | Error
 
 export interface FeatureStates {
   readonly feature: string
@@ -79,9 +135,16 @@ export type FeatureMaker<Registry, F extends Feature> = (registry: Registry) => 
 
 type Hook = Exclude<keyof Feature, 'states'>
 
+type Question = 'waitReason' | 'ownerHold' | 'listLines' | 'mayDeliver' | 'wasDelivered'
+
+type Answer<H extends Question> = Exclude<
+  ReturnType<NonNullable<Feature[H]>> extends infer A ? (A extends readonly (infer Item)[] ? Item : A) : never,
+  undefined
+>
+
 export class Features<Registry> {
   readonly #made = new Map<FeatureMaker<Registry, Feature>, Feature>()
-  readonly #byHook = new Map<Hook, Feature[]>()
+  readonly #byHook = new Map<Hook, readonly Feature[]>()
 
   /** Returns the feature that `make` has created, or creates it. The hooks of a new feature run after those of the existing features. */
   use<F extends Feature>(registry: Registry, make: FeatureMaker<Registry, F>): F {
@@ -89,12 +152,7 @@ export class Features<Registry> {
     if (present !== undefined) return present as F
     const feature = make(registry)
     this.#made.set(make, feature)
-    for (const hook of HOOKS) {
-      if (feature[hook] === undefined) continue
-      const features = this.#byHook.get(hook)
-      if (features === undefined) this.#byHook.set(hook, [feature])
-      else features.push(feature)
-    }
+    this.#byHook.clear()
     return feature
   }
 
@@ -102,39 +160,30 @@ export class Features<Registry> {
     return Array.from(this.#made.values()).flatMap(({ states }) => states ?? [])
   }
 
-  /** Whether any feature needs the record of a task. */
-  keep(entry: TaskEntry): boolean {
-    return this.#byHook.get('keeps')?.some((feature) => feature.keeps?.(entry)) === true
+  /** Returns what the features answer, in their order. */
+  ask<H extends Question>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): Answer<H>[] {
+    const features = this.#with(hook)
+    return features.flatMap(
+      (feature) => (feature[hook] as (...args: unknown[]) => Answer<H> | undefined)(...args) ?? [],
+    )
   }
 
-  /** Whether a feature knows that `entry` cannot continue before `other` has ended. */
-  leadsTo(entry: TaskEntry, other: TaskEntry): boolean {
-    return this.#byHook.get('leadsTo')?.some((feature) => feature.leadsTo?.(entry, other)) === true
+  /** Whether any feature says yes. */
+  any<H extends 'keeps' | 'leadsTo'>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): boolean {
+    return this.#with(hook).some((feature) => (feature[hook] as (...args: unknown[]) => boolean)(...args))
   }
 
   run<H extends Hook>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): void {
-    for (const feature of this.#byHook.get(hook) ?? []) {
+    for (const feature of this.#with(hook)) {
       ;(feature[hook] as (...args: unknown[]) => void)(...args)
     }
   }
-}
 
-const HOOKS = Object.keys({
-  abort: true,
-  wrapUp: true,
-  start: true,
-  resumed: true,
-  repeated: true,
-  changed: true,
-  ending: true,
-  keeps: true,
-  leadsTo: true,
-  counted: true,
-  ended: true,
-  pruned: true,
-  spent: true,
-  released: true,
-  withdrawn: true,
-  closing: true,
-  disposed: true,
-} satisfies Record<Hook, true>) as Hook[]
+  #with(hook: Hook): readonly Feature[] {
+    const known = this.#byHook.get(hook)
+    if (known !== undefined) return known
+    const found = [...this.#made.values()].filter((feature) => feature[hook] !== undefined)
+    this.#byHook.set(hook, found)
+    return found
+  }
+}

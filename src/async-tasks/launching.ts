@@ -1,12 +1,14 @@
 /** Registers new tasks: those that the caller runs itself (`register`), and those whose runs the manager starts (`launch`). */
 import { holdsSlot } from '../../machines/task-status.js'
 import type { z } from 'zod'
-import type { ActiveTaskInfo, RunningTaskInfo, TaskAdmission } from '../../machines/records.js'
+import type { LaunchTerms } from '../../machines/record-fields.js'
+import type { ActiveTaskInfo, RunningTaskInfo } from '../../machines/records.js'
+import type { TaskAdmission } from '../../machines/task-admission.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import { elapsedMs } from '../clock.js'
-import { IsolatedController } from '../callbacks/isolated-controller.js'
-import { toOneLine } from '../text/control-characters.js'
-import { defined } from '../defined.js'
+import { elapsedMs } from '../system/clock.js'
+import { IsolatedController } from '../isolation/isolated-controller.js'
+import { toOneLine } from '../data/control-characters.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import { checkedParams } from '../engine/context-schema.js'
 import { toFlatRunner } from '../engine/definition.js'
@@ -14,28 +16,28 @@ import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import type { FindRunner, PreviousTask, Runner } from '../engine/runner.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
-import { childTaskInputSchema, type launchInputSchema, type registerTaskInputSchema } from '../protocol/async-tasks.js'
-import { smallerBudget } from '../protocol/budget.js'
-import { jsonBytes } from '../json/json-size.js'
+import type { launchInputSchema, registerTaskInputSchema } from '../protocol/async-tasks.js'
+import { childTaskInputSchema, countingTerms } from '../protocol/async-tasks.js'
+import { jsonBytes } from '../data/json-size.js'
 import { checkOptions } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
-import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import type { Telemetry } from '../protocol/telemetry.js'
-import { listen } from './families/abort-link.js'
-import { admissionError } from './limits/admission-errors.js'
-import { checkOwner, childFields, childrenOf, type CurrentRun, type FamilyHost } from './families/families.js'
-import { dependencies, isHeldBack } from './dependencies/dependencies.js'
-import { checkAbove, needsOf } from './named-slots/task-needs.js'
-import { pendingIds, toStoredWait } from './dependencies/stored-wait.js'
-import { taskHistory } from './history/past-tasks.js'
-import { storedRun } from './recovery/interrupted-runs.js'
-import { DEFAULT_GRACE_MS, type AsyncTaskManagerOptions } from './manager-options.js'
-import { DEFAULT_OUTPUT_BYTES } from './output/output-log.js'
+import { listen } from '../features/families/abort-link.js'
+import { admissionError } from '../features/limits/admission-errors.js'
+import { checkOwner, childFields, childrenOf, type CurrentRun, type FamilyHost } from '../features/families/families.js'
+import { dependencies, isHeldBack } from '../features/dependencies/dependencies.js'
+import { checkAbove, needsOf } from '../features/named-slots/task-needs.js'
+import { pendingIds, toStoredWait } from '../features/dependencies/stored-wait.js'
+import { turnLaunches } from '../features/kept-turns/turn-launches.js'
+import { taskHistory } from '../features/history/past-tasks.js'
+import { launchedRun } from './recovery/stored-run.js'
+import type { ManagerSettings } from './manager-options.js'
 import { DEFAULT_OWNER } from './owner.js'
 import type { TaskRegistry } from './registry.js'
 import { launchTraces } from './run-operation.js'
-import { launches, plans, type RunStart } from './run-plan.js'
+import { graceFor, launches, plans, runs, type RunStart } from './run-plan.js'
 import { startPlanned, startRun, startStored, type RunHost } from './runs.js'
 
 type LaunchFields = z.output<ReturnType<typeof launchInputSchema>>
@@ -47,7 +49,6 @@ interface Admitted {
   readonly registered: ActiveTaskInfo
 }
 
-/** The part of the manager that launches use. */
 interface LaunchingManager extends FamilyHost {
   createTaskId(subagentName: string): string
 }
@@ -63,7 +64,7 @@ export class Launcher implements RunHost {
   readonly #isQueueing: boolean
   #isClosed = false
 
-  constructor(registry: TaskRegistry, options: AsyncTaskManagerOptions, manager: LaunchingManager) {
+  constructor(registry: TaskRegistry, options: ManagerSettings, manager: LaunchingManager) {
     const { clock, report } = registry
     this.registry = registry
     this.#manager = manager
@@ -74,9 +75,9 @@ export class Launcher implements RunHost {
         onError: (error, work) => report(error, { source: 'abort-listener', taskId: work.id }),
       })
     this.telemetry = options.telemetry
-    this.outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
+    this.outputBytes = options.outputBytes
     this.#findRunner = options.findRunner
-    this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
+    this.#graceMs = options.graceMs
     this.#isQueueing = options.whenFull === 'queue'
     registry.use(() => ({ start: (entry) => startPlanned(this, entry) }))
   }
@@ -90,7 +91,8 @@ export class Launcher implements RunHost {
    * Registers a task that the caller runs. The returned record has the status `running`, even if an aborted controller has cancelled the task already.
    */
   register(fields: RegisterFields, reservationId: string | undefined): RunningTaskInfo {
-    const admission = this.#toAdmission(fields, fields.id, fields.abortController)
+    const { id, timeoutMs, abortController } = fields
+    const admission = this.#toAdmission(fields, id, { timeoutMs }, abortController)
     const { entry, registered } = this.#admit(admission, false, reservationId)
     this.registry.afterLaunch(entry, () => undefined, this.registry.use(taskHistory).check(fields.id))
     return registered as RunningTaskInfo
@@ -109,59 +111,73 @@ export class Launcher implements RunHost {
     previous?: PreviousTask,
   ): ActiveTaskInfo {
     const { registry } = this
-    const { params: given, whenFull, priority, retry, budget, onFailedDependency = 'fail' } = input
+    const { params: given, whenFull, priority, retry, isForeground, kind, command } = input
     const copied = given && toWholePlainData(given)
     if (given !== undefined && copied === undefined) {
       throw new InvalidInputError('input.params', given, `a value nested at most ${MAX_LEVELS} levels deep`)
     }
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
     const after = afterOf(input)
-    const { concurrencyKey } = input
     const definition = toFlatRunner(runner, 'runner')
+    const isToolCall = isForeground === true && definition.isBound === true
+    const work = parent === undefined && !isToolCall ? { ...input, params: copied, continues: previous?.id } : undefined
+    const launched = work && registry.use(turnLaunches).take(work)
+    if (launched !== undefined) {
+      const { abortController } = input
+      if (abortController !== undefined && launched.ref !== undefined) listen(registry, abortController).link(launched)
+      return launched.record as ActiveTaskInfo
+    }
     // A continuation receives a message and the earlier task, so the schema of the params does not apply to it.
     const params = previous === undefined ? checkedParams(definition, copied) : copied
     if (definition.durable === true && registry.persistence === undefined) {
       throw new InvalidInputError('runner.durable', true, 'false for a manager without a store')
     }
-    // While the owner is paused, its tasks are queued even if `whenFull` is `refuse`.
-    const isPaused = parent === undefined && registry.pauses.concern(input.owner ?? DEFAULT_OWNER)
+    // While something holds the tasks of the owner, they are queued even if `whenFull` is `refuse`.
+    const isHeld = parent === undefined && registry.ownerHold(input.owner ?? DEFAULT_OWNER) !== undefined
     const needs = needsOf(registry, input, definition)
-    const alwaysWaits = isPaused || after !== undefined || needs !== undefined
-    const waits = alwaysWaits || (whenFull === undefined ? this.#isQueueing : whenFull === 'queue')
+    const isQueueing = whenFull === undefined ? this.#isQueueing : whenFull === 'queue'
+    const waits = isQueueing || isHeld || after !== undefined || needs !== undefined
     const policy = retry ?? definition.retry
     const ticket =
       waits || policy !== undefined || definition.durable === true
         ? {
             priority: priority ?? 0,
             since: elapsedMs(registry.clock),
-            ...defined({ needs }),
-            bytes: jsonBytes({ goal: input.goalPrompt, params, ...defined({ after, previous }) }, Infinity),
+            ...omitUndefined({ needs }),
+            bytes: jsonBytes({ goal: input.goalPrompt, params, ...omitUndefined({ after, previous }) }, Infinity),
           }
         : undefined
-    const allowed = smallerBudget(definition.budget, budget)
     return registry.batch(() => {
       const id = input.id ?? this.#manager.createTaskId(input.subagentName)
-      const { owner = DEFAULT_OWNER } = input
+      const { owner = DEFAULT_OWNER, onFailedDependency = 'fail' } = input
       const wait = after && registry.use(dependencies).plan(after, onFailedDependency, { id, owner, parent })
-      const stored = wait && toStoredWait(wait)
       const admission: TaskAdmission = {
-        ...this.#toAdmission(input, id, input.abortController ?? this.newController(id)),
+        ...this.#toAdmission(
+          input,
+          id,
+          countingTerms(input, definition),
+          input.abortController ?? this.newController(id),
+        ),
+        graceMs: graceFor(definition, input.graceMs ?? this.#graceMs),
         ...(wait !== undefined && {
           after: [...wait.results.keys()],
           ...(isHeldBack(wait) && { waitsFor: pendingIds(wait) }),
         }),
         run: registry.persistence && {
-          ...storedRun(definition, params),
-          ...defined({ retry, priority, after: stored, previous }),
+          ...launchedRun(definition, params),
+          ...omitUndefined({ retry, priority, after: wait && toStoredWait(wait), previous }),
         },
         ticket: waits ? ticket : undefined,
-        concurrencyKey,
+        isForeground,
+        kind,
+        command,
+        pool: kind,
         previous,
-        budget: Object.freeze(allowed),
         isDurable: definition.durable,
-        ...(parent && childFields(parent, input.kind)),
+        ...(parent && childFields(parent, kind)),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)
+      if (work !== undefined) registry.use(turnLaunches).add(id, work)
       const trace = this.telemetry?.current()
       if (trace !== undefined) launchTraces.set(entry, trace)
       const start = { runner: definition, graceMs: admission.graceMs, params, previous }
@@ -199,7 +215,7 @@ export class Launcher implements RunHost {
   }
 
   /** Continues a run that an earlier process has started, or starts the next run of its task once that start is stored. */
-  goOn(entry: TaskEntry, start: RunStart): void {
+  resumeRun(entry: TaskEntry, start: RunStart): void {
     this.link(entry)
     if (start.isResumed === true) startRun(this, entry, start)
     else this.registry.persistence?.after({ onStored: () => startStored(this, entry, start) })
@@ -236,6 +252,7 @@ export class Launcher implements RunHost {
     }
     const { entry } = answer
     const registered = entry.record as ActiveTaskInfo
+    registry.use(runs).launched(entry)
     abort?.link(entry)
     return { entry, registered }
   }
@@ -245,25 +262,21 @@ export class Launcher implements RunHost {
   }
 
   #toAdmission(
-    fields: Omit<RegisterFields, 'id'> & Partial<Pick<TaskAdmission, 'isForeground' | 'kind' | 'command'>>,
+    fields: Omit<RegisterFields, 'id'>,
     id: string,
+    terms: LaunchTerms,
     abortController: AbortController | undefined,
   ): TaskAdmission {
-    const { kind } = fields
-    return {
+    const identity = {
       id,
       // Lists and instructions for a model contain the name in one line, so it must have no line breaks.
       subagentName: toOneLine(fields.subagentName),
       goalPrompt: fields.goalPrompt,
       owner: fields.owner ?? DEFAULT_OWNER,
       abortController,
-      timeoutMs: fields.timeoutMs,
       graceMs: fields.graceMs ?? this.#graceMs,
-      isForeground: fields.isForeground,
-      kind,
-      command: fields.command,
-      pool: kind,
     }
+    return Object.assign(identity, terms)
   }
 }
 

@@ -1,8 +1,8 @@
 /** The options of `AsyncTaskManager`: types, validation and defaults. */
 import type { AsyncTaskMachine } from '../../machines/async-task.js'
-import type { OnError } from '../callbacks/error-report.js'
-import type { Inspect } from '../callbacks/inspection.js'
-import type { Clock } from '../clock.js'
+import type { OnError } from '../isolation/error-report.js'
+import type { Inspect } from '../isolation/inspection.js'
+import type { Clock } from '../system/clock.js'
 import type { Engine } from '../engine/engine.js'
 import type { FindRunner } from '../engine/runner.js'
 import { WHEN_FULL, type WhenFull } from '../protocol/async-tasks.js'
@@ -13,23 +13,26 @@ import {
   aMachine,
   anEngine,
   anInspector,
+  aStore,
   integerFrom,
   numberFrom,
-  aStore,
+  oneOf,
   optionsOf,
+  orMinusOne,
   recordOf,
+  withDefault,
+  withDefaults,
   type OptionTypes,
+  type WithDefaults,
 } from '../protocol/option-checks.js'
 import { scheduleOptionTypes, type ScheduleOptions } from '../protocol/schedules.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
-import { monitorLimitTypes, type MonitorLimits } from './monitors/monitors.js'
+import { monitorLimitTypes, type MonitorLimits } from '../protocol/monitors.js'
 import type { TaskRegistryOptions } from './registry.js'
 import { taskLimit } from './settings.js'
-import type { WasDelivered } from './delivery/unknown-deliveries.js'
-
-/** The default of `graceMs`. */
-export const DEFAULT_GRACE_MS = 5000
+import { ownerLimitTypes, type OwnerLimitOptions } from '../features/limits/owner-limits.js'
+import type { WasDelivered } from '../features/delivery/unknown-deliveries.js'
 
 /** Options of `AsyncTaskManager`. A number instead of an object sets `maxAsyncTasks`. */
 export interface AsyncTaskManagerOptions {
@@ -41,7 +44,10 @@ export interface AsyncTaskManagerOptions {
   readonly maxCommands?: number
   /** Whether the owner also receives a message about a cancelled task. Default false. */
   readonly notifyCancelled?: boolean
-  /** How long an aborted run may take to stop, in ms. After that its slot is free, and an overdue task fails. Default 5000. */
+  /**
+   * How long an aborted run may take to stop, in ms. After that its slot is free, and an overdue task fails. A runner with a longer `graceMs` gets that
+   * time. Default 5000.
+   */
   readonly graceMs?: number
   /**
    * How many tasks launched by runs may run at once at each depth of launches. They do not count toward `maxAsyncTasks`. -1 for no limit. Default 20.
@@ -62,6 +68,8 @@ export interface AsyncTaskManagerOptions {
   readonly whenFull?: WhenFull
   /** Limits of the queue for slots. */
   readonly queue?: QueueOptions
+  /** Limits of the tasks of one owner, in addition to those of all owners. */
+  readonly ownerLimits?: OwnerLimitOptions
   /** Limits of schedules. */
   readonly schedules?: ScheduleOptions
   /** Which files monitors (`monitor`) may read, and how many monitors are allowed. Default: they read the output of tasks, but no files. */
@@ -114,35 +122,29 @@ export interface QueueOptions {
   readonly agingMs?: number
 }
 
-const queueOptionTypes: OptionTypes<QueueOptions> = {
-  max: integerFrom(0),
-  maxBytes: integerFrom(0),
+export const queueOptionTypes = {
+  max: withDefault(integerFrom(0), 100),
+  maxBytes: withDefault(integerFrom(0), 16 * 1024 * 1024),
   maxWaitMs: numberFrom(0),
-  agingMs: {
-    expected: 'a number >= 1, or -1 for never',
-    accepts: (value) => value === -1 || numberFrom(1).accepts(value),
-    isNumber: true,
-  },
-}
+  agingMs: withDefault(orMinusOne(numberFrom(1), 'a number >= 1, or -1 for never'), 60_000),
+} satisfies OptionTypes<QueueOptions>
 
-export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
-  maxAsyncTasks: taskLimit,
-  maxCommands: taskLimit,
-  notifyCancelled: aBoolean,
-  graceMs: numberFrom(0),
-  maxChildTasks: taskLimit,
-  maxForegroundTasks: taskLimit,
-  maxFamilyDepth: integerFrom(0),
-  maxChildrenPerTask: integerFrom(0),
-  outputBytes: numberFrom(1),
-  whenFull: {
-    expected: "'refuse' or 'queue'",
-    accepts: (value) => WHEN_FULL.some((each) => each === value),
-  },
-  queue: optionsOf(queueOptionTypes),
-  schedules: optionsOf(scheduleOptionTypes),
-  monitors: optionsOf(monitorLimitTypes),
-  limits: recordOf(integerFrom(1)),
+export const managerOptionTypes = {
+  maxAsyncTasks: withDefault(taskLimit, 5),
+  maxCommands: withDefault(taskLimit, 5),
+  notifyCancelled: withDefault(aBoolean, false),
+  graceMs: withDefault(numberFrom(0), 5000),
+  maxChildTasks: withDefault(taskLimit, 20),
+  maxForegroundTasks: withDefault(taskLimit, -1),
+  maxFamilyDepth: withDefault(integerFrom(0), 3),
+  maxChildrenPerTask: withDefault(integerFrom(0), 20),
+  outputBytes: withDefault(numberFrom(1), 64 * 1024),
+  whenFull: withDefault(oneOf(WHEN_FULL), 'refuse'),
+  queue: withDefault(optionsOf(queueOptionTypes), {}),
+  ownerLimits: withDefault(optionsOf(ownerLimitTypes), {}),
+  schedules: withDefault(optionsOf(scheduleOptionTypes), {}),
+  monitors: withDefault(optionsOf(monitorLimitTypes), {}),
+  limits: withDefault(recordOf(integerFrom(1)), {}),
   clock: aClock,
   createId: aFunction,
   engine: anEngine,
@@ -153,26 +155,22 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   telemetry: aTelemetry,
   wasDelivered: aFunction,
   machines: optionsOf({ task: aMachine }),
-}
+} satisfies OptionTypes<AsyncTaskManagerOptions>
 
-/** Converts the options to the limits of a registry, with their defaults. */
-export function registryLimits({
-  maxAsyncTasks = 5,
-  maxCommands = 5,
-  maxChildTasks = 20,
-  maxForegroundTasks = -1,
-  maxFamilyDepth = 3,
-  maxChildrenPerTask = 20,
-  queue: { max = 100, maxBytes = 16 * 1024 * 1024, maxWaitMs, agingMs = 60_000 } = {},
-  limits: keyLimits = {},
-}: AsyncTaskManagerOptions) {
+/** The options with their defaults. */
+export type ManagerSettings = WithDefaults<AsyncTaskManagerOptions, typeof managerOptionTypes>
+
+export function registryLimits(settings: ManagerSettings) {
+  const { maxAsyncTasks, maxCommands, maxChildTasks, maxForegroundTasks, limits } = settings
+  const queue = withDefaults(settings.queue, queueOptionTypes)
   return {
     max: maxAsyncTasks,
     maxCommands,
     maxChildTasks,
     maxForegroundTasks,
-    families: { maxDepth: maxFamilyDepth, maxChildren: maxChildrenPerTask },
-    queue: { max, maxBytes, maxWaitMs, agingMs },
-    keyLimits,
+    families: { maxDepth: settings.maxFamilyDepth, maxChildren: settings.maxChildrenPerTask },
+    queue: { maxWaitMs: undefined, ...queue },
+    keyLimits: limits,
+    owners: settings.ownerLimits,
   } satisfies Partial<TaskRegistryOptions>
 }

@@ -1,6 +1,6 @@
 /**
  * The manager of background tasks. It validates arguments and turns method calls into events of the registry, which keeps the invariants
- * (`registry.ts`, `machines/task-registry.ts`).
+ * (`registry.ts`, `machines/registry.ts`).
  *
  * The file is long because the class has many methods.
  */
@@ -19,15 +19,15 @@ import type {
   SpentTotals,
   TaskAnswer,
   TaskProgress,
-  TaskTransition,
 } from '../../machines/records.js'
-import type { TaskPause } from '../../machines/pauses.js'
+import type { TaskTransition } from '../../machines/transitions.js'
+import type { TaskPause } from '../../machines/registry-events.js'
 import type { TerminalStatus } from '../../machines/task-status.js'
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import { isRunning, type TaskEntry } from '../../machines/task-entry.js'
-import { systemClock } from '../clock.js'
-import { defined } from '../defined.js'
-import { InvalidInputError, limitReason } from '../errors.js'
+import { systemClock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { InvalidInputError, limitReason, ownerLimitReason } from '../errors.js'
 import {
   cancelAllOptionsSchema,
   cancelOptionsSchema,
@@ -41,53 +41,52 @@ import {
   type LaunchTaskInput,
   type PauseOptions,
   type RegisterTaskInput,
-  type RestorableRecord,
   type WhenFull,
 } from '../protocol/async-tasks.js'
 import type { MonitorOptions } from '../protocol/monitors.js'
-import { checkOptions } from '../protocol/option-checks.js'
+import { aBoolean, checkOption, checkOptions, withDefaults } from '../protocol/option-checks.js'
 import type { ScheduleInfo, ScheduleInput } from '../protocol/schedules.js'
 import { parseInput } from '../protocol/parse.js'
+import type { RestorableRecord } from '../protocol/record-fields.js'
 import { toCancelOptions, toCancelReason } from './cancel-reason.js'
-import { continueTask } from './continuing.js'
+import { continueTask } from '../features/continuing/continuing.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
 import type { RegistryReads } from './registry-reads.js'
-import { checkHeir, inheritFromLost, parentOf } from './families/families.js'
-import { waitUntilIdle } from './delivery/idle-wait.js'
-import { queuePlaces } from './limits/queue-places.js'
-import { takeLease, type TaskLease } from './delivery/leases.js'
-import { detachTask, type DetachResult } from './detaching.js'
-import { reportMisnamedFields } from './misnamed-fields.js'
-import { sendMessage, type SendResult } from './questions/messages.js'
-import { OutputLog, outputLogs, type OutputChunk } from './output/output-log.js'
-import { appendOutput, outputOf, type TaskOutputEvent } from './output/output-stream.js'
-import { pausing } from './pausing/pausing.js'
-import { reportProgress } from './output/progress.js'
-import { answerQuestion, type AnswerValue } from './questions/questions.js'
-import { waitReason } from './named-slots/limit-text.js'
-import { monitors, type MonitorSource, type TaskMonitor } from './monitors/monitors.js'
+import { checkHeir, inheritFromLost, parentOf } from '../features/families/families.js'
+import { waitUntilIdle } from '../features/delivery/idle-wait.js'
+import { queuePlaces } from '../features/limits/queue-places.js'
+import { takeLease, type TaskLease } from '../features/delivery/leases.js'
+import { detachTask, type DetachResult } from '../features/foreground/detaching.js'
+import { sendMessage, type SendResult } from '../features/questions/messages.js'
+import { OutputLog, outputLogs, type OutputChunk } from '../features/output/output-log.js'
+import { appendOutput, outputOf, type TaskOutputEvent } from '../features/output/output-stream.js'
+import { pausing } from '../features/pausing/pausing.js'
+import { reportField } from '../features/output/reports.js'
+import { answerQuestion, type AnswerValue } from '../features/questions/questions.js'
+import { monitors, type MonitorSource, type TaskMonitor } from '../features/monitors/monitors.js'
 import { runs } from './run-plan.js'
-import { freshId, randomId } from '../kernel/ids.js'
-import { reporterOf } from '../kernel/manager-outbox.js'
+import { freshId, randomId } from '../data/ids.js'
+import { reporterOf } from '../isolation/manager-outbox.js'
 import { recover, type Recovery } from './recovery/recovery.js'
 import { managerOptionTypes, registryLimits, type AsyncTaskManagerOptions } from './manager-options.js'
 import { toRestoredRecords } from './recovery/restoring.js'
 import type { WaitOptions, WaitResult } from '../engine/children.js'
 import type { Runner } from '../engine/runner.js'
-import type { OnError } from '../callbacks/error-report.js'
+import type { OnError } from '../isolation/error-report.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
-import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
-import { features } from './features.js'
-import { addresseeOf } from './questions/question-addressee.js'
-import { taskHistory } from './history/past-tasks.js'
-import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
-import { keptTail } from './output/output-tail.js'
-import { spentByOwner } from './limits/spent-by-owner.js'
-import { lookUpTask } from './task-lookup.js'
-import { toOneLine } from '../text/control-characters.js'
-import { cutText } from '../text/cut-text.js'
-import { checkMaxAsyncTasks } from './settings.js'
+import { STORE_LOST_REASON } from '../store/lost-store.js'
+import { features } from '../features/features.js'
+import { addresseeOf } from '../features/questions/question-addressee.js'
+import { taskHistory } from '../features/history/past-tasks.js'
+import type { HistoryPage, TaskHistoryQuery } from '../store/history/past-tasks.js'
+import { keptTail } from '../features/output/output-tail.js'
+import { spentByOwner } from '../features/limits/spent-by-owner.js'
+import { lookUpTask } from '../features/task-ids/task-lookup.js'
+import { toOneLine } from '../data/control-characters.js'
+import { cutText } from '../data/cut-text.js'
+import { scheduleOptionTypes } from '../protocol/schedules.js'
+import { taskLimit } from './settings.js'
 import {
   taskEvents,
   type TaskEvents,
@@ -95,10 +94,13 @@ import {
   type TaskProgressEvent,
   type TaskQuestionsEvent,
 } from './task-events.js'
-import { steps, type EventTarget } from './steps/steps.js'
-import { schedules, type Schedule } from './schedules/schedules.js'
+import { suspendTasks } from './suspending.js'
+import { steps, type EventTarget } from '../features/steps/steps.js'
+import { schedules, type Schedule } from '../features/schedules/schedules.js'
+import { taskWatchers } from './task-watchers.js'
 import { waitForTasks } from './waiting.js'
 import { Launcher } from './launching.js'
+import { isWaiting } from '../../machines/task-status.js'
 
 /** How long a reservation holds its slot, in ms. */
 const DEFAULT_RESERVATION_MS = 5000
@@ -149,15 +151,16 @@ export class AsyncTaskManager {
    * @throws StoreError if the store cannot be opened
    */
   constructor(maxAsyncTasks: number | AsyncTaskManagerOptions = {}) {
-    const options = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
-    checkOptions(options, managerOptionTypes)
+    const given = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
+    checkOptions(given, managerOptionTypes)
+    const options = withDefaults(given, managerOptionTypes)
     const clock = options.clock ?? systemClock
     const report = reporterOf(options.onError, clock)
     this.#createId = options.createId ?? randomId
-    this.#whenFull = options.whenFull ?? 'refuse'
+    this.#whenFull = options.whenFull
     this.registry = new TaskRegistry({
       ...registryLimits(options),
-      notifyCancelled: options.notifyCancelled ?? false,
+      notifyCancelled: options.notifyCancelled,
       createId: this.#createId,
       clock,
       report,
@@ -177,10 +180,10 @@ export class AsyncTaskManager {
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
     this.actor = createRegistryActor(this.registry)
-    this.registry.use(monitors).setLimits(options.monitors ?? {})
+    this.registry.use(monitors).setLimits(options.monitors)
     this.#launcher = new Launcher(this.registry, options, this)
     this.registry.use(schedules).connect({
-      options: options.schedules ?? {},
+      options: withDefaults(options.schedules, scheduleOptionTypes),
       runnerOf: (name, field) => this.#launcher.knownRunner(name, field),
       launch: (input, runner) => this.launch(input, runner),
     })
@@ -193,13 +196,17 @@ export class AsyncTaskManager {
           owed: this.registry.ledger.owed().length,
           pauses: this.registry.pauses.list().length,
         }),
-        waiting: () => this.registry.ledger.queued().flatMap((entry) => waitReason(this.registry, entry) ?? []),
+        waiting: () =>
+          this.registry.ledger.queued().flatMap(({ record }) => {
+            const { own, ofOwner } = this.registry.waitReasons(record)
+            return (ofOwner ?? own)?.kind ?? []
+          }),
         totals: () => this.registry.totals,
         transitions$: this.transitions$,
       })
-      this.registry.use(() => defined({ closing: stopWatching }))
+      this.registry.use(() => omitUndefined({ closing: stopWatching }))
       this.recovered = this.#recover(options)
-      this.#cancelWhenLost(options.store, report)
+      this.#cancelWhenLost(report)
     } catch (error) {
       this.registry.dispose()
       this.registry.persistence?.abandon()
@@ -207,14 +214,19 @@ export class AsyncTaskManager {
     }
   }
 
-  /** Cancels all tasks when another process has taken over the store. Their results cannot be stored, so they are not delivered. */
-  #cancelWhenLost(store: AsyncTaskManagerOptions['store'], report: OnError): void {
-    if (store === undefined) return
+  /**
+   * Cancels all tasks when the store is lost, for example to another process. Their results cannot be stored, so they are not delivered: waits reject,
+   * and streams complete.
+   */
+  #cancelWhenLost(report: OnError): void {
+    const { persistence } = this.registry
+    if (persistence === undefined) return
     const cancel = (reason: unknown): void => {
       report(reason, { source: 'store' })
       this.cancelAll({ reason: STORE_LOST_REASON })
+      this.registry.use(taskWatchers).close()
     }
-    this.registry.use(() => ({ closing: whenLost(store, cancel) }))
+    this.registry.use(() => ({ closing: persistence.onLost(cancel) }))
   }
 
   #recover({ wasDelivered, findRunner }: AsyncTaskManagerOptions): Promise<Recovery> {
@@ -225,7 +237,7 @@ export class AsyncTaskManager {
     return recover(this.registry, persistence, {
       wasDelivered,
       findRunner,
-      goOn: (entry, start) => this.#launcher.goOn(entry, start),
+      resumeRun: (entry, start) => this.#launcher.resumeRun(entry, start),
       link: (entry) => this.#launcher.link(entry),
       newController: (taskId) => this.#launcher.newController(taskId),
     })
@@ -257,7 +269,7 @@ export class AsyncTaskManager {
    * @throws InvalidSettingError for a value that is not an integer >= -1; the old limit stays in force then
    */
   setMaxAsyncTasks(max: number): void {
-    checkMaxAsyncTasks(max, 'maxAsyncTasks')
+    checkOption(max, taskLimit, ['options', 'maxAsyncTasks'])
     this.registry.send({ type: 'limit.set', max })
   }
 
@@ -271,25 +283,32 @@ export class AsyncTaskManager {
     return this.registry.pools.command.max
   }
 
-  /** Returns whether a slot is free, and the reason if none is. */
-  canLaunchAsync(): { allowed: boolean; reason?: string } {
+  /**
+   * Returns whether a slot is free, and the reason if none is.
+   * @param owner also considers the limits of this owner (`ownerLimits`)
+   */
+  canLaunchAsync(owner?: string): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
     const slots = this.registry.pools.task
-    if (slots.hasRoom()) return { allowed: true }
+    if (owner === undefined ? slots.hasRoom() : slots.hasRoomFor(owner)) return { allowed: true }
+    if (owner !== undefined && slots.hasRoom()) {
+      return { allowed: false, reason: ownerLimitReason({ owner, running: slots.heldBy(owner) }, slots.maxOfOwner) }
+    }
     const isFull = this.#whenFull === 'queue' && !this.canQueue()
     return { allowed: false, reason: limitReason(slots.max, isFull ? slots.queue.size : undefined) }
   }
 
   /**
    * Reserves a slot for a task that will be registered.
-   * @param options `ttlMs`: the time after which the reservation expires, in ms (default 5000)
+   * @param options `ttlMs`: the time after which the reservation expires, in ms (default 5000); `owner`: the owner of that task. Without it, the
+   * reservation does not count for `ownerLimits`
    * @returns the id of the reservation, or null if no slot is free
    */
-  tryReserveAsyncSlot(options: { ttlMs?: number } = {}): string | null {
+  tryReserveAsyncSlot(options: { ttlMs?: number; owner?: string } = {}): string | null {
     if (this.#disposal !== undefined) return null
-    const { ttlMs = DEFAULT_RESERVATION_MS } = parseInput(reserveOptionsSchema(), options, 'options')
+    const { ttlMs = DEFAULT_RESERVATION_MS, owner } = parseInput(reserveOptionsSchema(), options, 'options')
     const reservationId = this.#freshId('reservation', (id) => this.registry.pools.task.hasReservation(id))
-    const isReserved = this.registry.ask({ type: 'reservation.take', reservationId, ttlMs })
+    const isReserved = this.registry.ask({ type: 'reservation.take', reservationId, ttlMs, owner })
     return isReserved === true && this.registry.pools.task.hasReservation(reservationId) ? reservationId : null
   }
 
@@ -300,7 +319,7 @@ export class AsyncTaskManager {
 
   /**
    * Registers a task that the caller runs itself. Without a reservation it is registered even if no slot is free. With a store, await `stored()`
-   * before you start the work. A task that cannot be stored fails with `NOT_STORED`. If this method throws, no task was registered.
+   * before you start the work. A task that cannot be stored fails with `NOT_STORED`, unless it has ended before. If this method throws, no task was registered.
    * @throws InvalidInputError for an invalid field
    * @throws TaskIdInUseError if a task has the same id
    * @throws ReservationError if the reservation is unknown or has expired
@@ -321,6 +340,9 @@ export class AsyncTaskManager {
    *
    * With a store the run starts when the launch is stored (`stored`). If the launch cannot be stored, the task fails with `NOT_STORED` without having
    * run, and the owner receives no message about it. If this method throws, no task was launched.
+   *
+   * In a turn of a conversation that was lost and is taken again (`keepTurns`), a launch of the same work returns the record of the task that the lost
+   * turn has launched. It may have ended.
    * @param runner runs the task: a function, or a definition that also has retries and limits
    * @returns the record of the task, which is running or queued. Without an `id` in the input, the id is made from the subagent's name
    * @throws TaskLimitError if no slot is free, or the queue is full
@@ -334,7 +356,8 @@ export class AsyncTaskManager {
 
   /**
    * Resolves when all changes so far are stored; without a store, at once. Await it before you report a launch to others.
-   * @throws StoreError if the changes cannot be stored now. Launches among them have failed. The other changes are written later
+   * @throws StoreError if the changes cannot be stored now. Launches among them have failed, except
+   * those whose tasks had ended before. The other changes, and these ends, are written later
    */
   async stored(): Promise<void> {
     await this.registry.persistence?.stored()
@@ -471,10 +494,14 @@ export class AsyncTaskManager {
 
   /** Returns the position of a task in the queue for slots, from 1; undefined if the task does not wait. */
   queuePosition(id: string): number | undefined {
-    return this.getTask(id)?.status === 'queued' ? queuePlaces(this.registry).get(id) : undefined
+    const task = this.getTask(id)
+    return task !== undefined && isWaiting(task.status) ? queuePlaces(this.registry).get(id) : undefined
   }
 
-  /** Returns the usage of the tasks of an owner, or of all tasks, since this manager was created. The usage of restored tasks is included. */
+  /**
+   * Returns the usage of the tasks of an owner, including those that its runs have launched, or of all tasks. With a store, it includes the usage in
+   * earlier processes. Beyond 100,000 owners, the one that has used nothing for the longest time counts only in that of all tasks.
+   */
   spent(owner?: string): SpentTotals {
     return this.registry.use(spentByOwner).of(owner)
   }
@@ -509,9 +536,9 @@ export class AsyncTaskManager {
     return takeLease(this.registry, {
       deliveryId,
       isExclusive: exclusive,
-      ...defined({ owner }),
+      ...omitUndefined({ owner }),
       ...(taskIds !== undefined && { taskIds: [...new Set(taskIds)] }),
-      ...defined({ questions }),
+      ...omitUndefined({ questions }),
     })
   }
 
@@ -591,6 +618,8 @@ export class AsyncTaskManager {
   /**
    * Resolves when no task of the owner is queued, running, owed or leased; without an owner, when this is true of all owners. If an owed result has no
    * subscriber that could deliver it, the promise may never resolve. `onError` is then called once.
+   *
+   * Resolves on `dispose`, too. With a store, tasks may be unfinished then: the next process goes on with them or reports them.
    */
   onIdle(owner?: string): Promise<void> {
     return waitUntilIdle(this.registry, owner)
@@ -658,7 +687,7 @@ export class AsyncTaskManager {
   /** Reports the progress of a registered task. Returns false if the task is not running, or if the progress is malformed. */
   reportProgress(id: string, progress: number | TaskProgress): boolean {
     const entry = this.registry.history.get(id)
-    return entry !== undefined && reportProgress(this.registry, entry, progress)
+    return entry !== undefined && reportField(this.registry, entry, 'progress', progress)
   }
 
   /** Appends to the output of a registered task. Returns false if the task is not running. */
@@ -711,7 +740,7 @@ export class AsyncTaskManager {
 
   /** Calls `handler` once for each task that completes, when its record has changed. Returns an unsubscribe function. */
   onTaskCompleted(handler: (task: CompletedTaskInfo) => void): () => void {
-    return this.#events.on('completed', handler)
+    return this.#events.on('succeeded', handler)
   }
 
   /** Calls `handler` once for each task that fails, when its record has changed. Returns an unsubscribe function. */
@@ -721,20 +750,37 @@ export class AsyncTaskManager {
 
   /** Calls `handler` once for each task that is cancelled, when its record has changed. Returns an unsubscribe function. */
   onTaskCancelled(handler: (task: CancelledTaskInfo) => void): () => void {
-    return this.#events.on('cancelled', handler)
+    return this.#events.on('stopped', handler)
   }
 
   /**
-   * Cancels active tasks, completes the streams and stops all actors. No callback is called after this call. All messages that the host has accepted
-   * count as confirmed.
-   * @returns a promise that resolves when every run has ended or its grace period has passed
+   * Completes the streams and stops all actors. No callback is called after this call. All messages that the host has accepted count as confirmed.
+   *
+   * Without a store, active tasks are cancelled. With a store they are kept, as after a crash: the next process goes on with those that wait and with
+   * programs that survive, and runs the others again or reports them. Runs are aborted, and what a run returns within its grace completes its task.
+   * @param options `cancel`: cancel the active tasks although there is a store. Default: false
+   * @returns a promise that resolves when every run has ended or its grace period has passed. Until then the store stays open
+   * @throws InvalidInputError for an invalid option
    */
-  dispose(): Promise<void> {
+  dispose(options: { readonly cancel?: boolean } = {}): Promise<void> {
+    checkOptions(options, { cancel: aBoolean })
     if (this.#disposal !== undefined) return this.#disposal
     const { registry } = this
     const { persistence } = registry
     const { unsettled } = registry.use(runs)
     this.#launcher.close()
+    if (persistence !== undefined && !persistence.isLost && options.cancel !== true) {
+      let close: () => void = () => undefined
+      // Set first, because listeners of aborted signals may call `dispose`.
+      this.#disposal = new Promise<void>((resolve) => (close = resolve)).then(() => persistence.close())
+      void suspendTasks(registry, persistence).then(() => {
+        registry.close()
+        close()
+      })
+      persistence.confirmOwner()
+      persistence.flush()
+      return this.#disposal
+    }
     this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
       // Tasks that wait for others are cancelled first. Otherwise they would fail, because the tasks that they wait for are cancelled.
@@ -761,13 +807,12 @@ export class AsyncTaskManager {
 
   #end(id: string, status: TerminalStatus, toEvent: () => AsyncTaskEvent): boolean {
     const entry = this.registry.history.get(id)
-    if (entry?.ref === undefined) return false
+    if (entry?.ref === undefined || this.registry.isDisposed) return false
     // Reading the arguments may call host code (getters), and that code may end the task.
     const event = toEvent()
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- it may have ended meanwhile
     if (entry.ref === undefined) return false
     this.registry.batch(() => entry.ref?.send(event))
-    reportMisnamedFields(this.registry, entry)
     return entry.record.status === status
   }
 

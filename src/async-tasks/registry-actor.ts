@@ -4,7 +4,7 @@
  */
 import type { Observer, Subscription } from 'rxjs'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
-import { IsolatedObservable } from '../callbacks/isolated-observable.js'
+import { IsolatedObservable } from '../isolation/isolated-observable.js'
 import type { TaskRegistry } from './registry.js'
 
 /** Reads and observes the registry's snapshots, like an XState actor. */

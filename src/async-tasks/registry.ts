@@ -8,11 +8,14 @@ import { Subject } from 'rxjs'
 import { createActor } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskMachine } from '../../machines/async-task.js'
 import { ActiveTimes } from '../../machines/active-times.js'
-import { Families, type FamilyLimits } from '../../machines/families.js'
+import { Families, type FamilyLimits } from '../../machines/parts/families.js'
 import { History } from '../../machines/history.js'
-import { Journal, type RegistryNotification } from '../../machines/journal.js'
-import { Ledger, type LedgerOptions } from '../../machines/ledger.js'
-import type { TaskAdmission, TaskTransition } from '../../machines/records.js'
+import { ChangeFeed, type RegistryNotification } from '../../machines/change-feed.js'
+import { Ledger } from '../../machines/ledger.js'
+import type { LedgerOptions } from '../../machines/ledger-options.js'
+import type { OutputObject } from '../../machines/records.js'
+import type { TaskTransition } from '../../machines/transitions.js'
+import type { TaskAdmission } from '../../machines/task-admission.js'
 import type {
   RegistryAnswers,
   RegistryEffect,
@@ -20,30 +23,34 @@ import type {
   RegistryQuestion,
 } from '../../machines/registry-events.js'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
-import { Pauses } from '../../machines/pauses.js'
+import { Pauses } from '../../machines/parts/pauses.js'
 import type { QueueLimits } from '../../machines/task-queue.js'
 import { SlotPools, Slots } from '../../machines/slots.js'
 import { TaskLimits } from '../../machines/task-limits.js'
+import type { Usage } from '../../machines/usage.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import { hasEnded } from '../../machines/task-status.js'
-import { createRegistryLogic, type RegistryCore, type RegistryRef } from '../../machines/task-registry.js'
-import type { OnError } from '../callbacks/error-report.js'
-import type { Inspect } from '../callbacks/inspection.js'
-import { observerOf } from '../callbacks/observed-clock.js'
-import { elapsedMs, type Clock } from '../clock.js'
-import { defined } from '../defined.js'
+import { endedAs, hasEnded, isWaiting, wasStopped } from '../../machines/task-status.js'
+import { createRegistryLogic, type RegistryCore, type RegistryRef } from '../../machines/registry.js'
+import { callContext } from '../isolation/call-context.js'
+import type { OnError } from '../isolation/error-report.js'
+import type { Inspect } from '../isolation/inspection.js'
+import { observerOf } from '../isolation/observed-clock.js'
+import { elapsedMs, type Clock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { AgentTasksError, TaskIdInUseError } from '../errors.js'
-import { ManagerOutbox } from '../kernel/manager-outbox.js'
-import { estimateJsonChars } from '../json/json-text.js'
+import { ManagerOutbox } from '../isolation/manager-outbox.js'
+import { estimateJsonChars } from '../data/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
-import type { PastIdCheck } from './history/past-id-check.js'
-import type { Store, StoredFeatureState } from '../store/store.js'
+import type { PastIdCheck } from '../features/history/past-id-check.js'
+import type { Store, StoredDelivery, StoredFeatureState } from '../store/store.js'
 import { toAbortReason } from './cancel-reason.js'
-import { DeadlineTimer } from './limits/deadline-timer.js'
-import { DeliveryTimerLabels } from './delivery/delivery-timer-labels.js'
-import { Features, type Feature, type FeatureMaker } from './feature.js'
+import { DeadlineTimer } from '../features/limits/deadline-timer.js'
+import { DeliveryTimerLabels } from '../features/delivery/delivery-timer-labels.js'
+import { Features, type Feature, type FeatureMaker, type NameOf, type OwnerHold, type WaitReasons } from './feature.js'
 import { Persistence } from './recovery/persistence.js'
-import { stopReason } from './limits/stop-reason.js'
+import type { StoredRun } from './recovery/stored-run.js'
+import { ownerLimits, type OwnerLimitOptions } from '../features/limits/owner-limits.js'
+import { stopReason } from '../features/limits/stop-reason.js'
 
 export interface TaskRegistryOptions {
   readonly max: number
@@ -52,6 +59,7 @@ export interface TaskRegistryOptions {
   readonly maxForegroundTasks: number
   readonly families: FamilyLimits
   readonly queue: QueueLimits
+  readonly owners: OwnerLimitOptions
   /** How many tasks with the same `concurrencyKey` may run at once, by key. Keys that are not listed have the limit 1. */
   readonly keyLimits: Readonly<Record<string, number>>
   readonly notifyCancelled: boolean
@@ -63,19 +71,18 @@ export interface TaskRegistryOptions {
   readonly store: Store | undefined
   /** The features, in the order of their hooks. */
   readonly features: readonly FeatureMaker<TaskRegistry, Feature>[]
-  /** Returns who receives the questions of a task. */
   readonly addresseeOf: (registry: TaskRegistry, entry: TaskEntry) => string
   /** Returns the output that the record of an ended task keeps. */
   readonly tailOf: NonNullable<LedgerOptions['tailOf']>
 }
 
-/** How many records of ended tasks are kept when no result of them is owed. */
+/** How many records of ended tasks of one owner are kept when no result of them is owed. */
 const historyLimit = (max: number): number => (max === -1 ? 10 : max * 2)
 
 /** The approximate size of the texts in a record, in bytes. A character has at most two. */
 const textBytes = ({ record }: TaskEntry): number =>
   2 *
-  estimateJsonChars([record.goalPrompt, record.output, record.error, record.status === 'failed' && record.lateOutput])
+  estimateJsonChars([record.goalPrompt, record.output, record.error, endedAs(record, 'failed') && record.lateOutput])
 
 /** The error code of a task that was not started because its launch could not be stored. */
 const NOT_STORED = 'NOT_STORED'
@@ -87,6 +94,7 @@ export class TaskRegistry {
   readonly clock: Clock
   readonly createId: (prefix: string) => string
   readonly report: OnError
+  readonly hostContext = callContext()
   readonly pools: SlotPools
   readonly limits = new TaskLimits()
   readonly keyLimits: TaskRegistryOptions['keyLimits']
@@ -103,12 +111,12 @@ export class TaskRegistry {
   readonly drained$ = new Subject<void>()
   /** Counters of features, by the names of their metrics. */
   readonly totals = new Map<string, number>()
+  readonly features = new Features<TaskRegistry>()
   readonly persistence: Persistence | undefined
   /** Runs a change with its effects. Code of the host runs only after the transitions. */
   readonly batch: ManagerOutbox<Notification>['batch']
   readonly #outbox: ManagerOutbox<Notification>
-  readonly #features = new Features<TaskRegistry>()
-  readonly #journal: Journal
+  readonly #changes: ChangeFeed
   readonly #core: RegistryCore
   readonly #deadlineTimer: DeadlineTimer
   readonly #retryTimer: DeadlineTimer
@@ -134,6 +142,7 @@ export class TaskRegistry {
           mark: () => this.#outbox.mark(),
           release: () => this.#outbox.release(),
         },
+        bytesOf: textBytes,
         onConfirmed: (entries) => this.#offer(entries),
         standingsOf: (entry) => (this.active.has(entry) ? this.ledger.questions.standings(entry) : undefined),
       })
@@ -148,7 +157,7 @@ export class TaskRegistry {
       ...(this.persistence && { mayDeliver: () => this.#isDisposed || this.persistence?.isSettled() === true }),
     })
     this.batch = this.#outbox.batch
-    this.#journal = new Journal(
+    this.#changes = new ChangeFeed(
       () => clock.now(),
       (notification) => {
         this.#note(notification)
@@ -168,22 +177,23 @@ export class TaskRegistry {
           limits[pool],
           () => elapsedMs(clock),
           pool === 'foreground' ? { ...queue, maxWaitMs: undefined } : queue,
+          ownerLimits(pool, options.owners, queue, (id) => this.history.get(id)?.record.owner),
         ),
     )
     this.history = new History(
-      () => historyLimit(this.pools.task.max),
-      (entry) => this.persistence?.isCarried(entry) === true || this.#features.keep(entry),
+      () => options.owners.maxKept ?? historyLimit(this.pools.task.max),
+      (entry) => this.persistence?.isCarried(entry) === true || this.features.any('keeps', entry),
       textBytes,
     )
     this.ledger = new Ledger({
-      journal: this.#journal,
+      changes: this.#changes,
       notifyCancelled: options.notifyCancelled,
       find: (id) => this.history.get(id),
       onCleared: (entry) => this.history.offer(entry),
       onRepeated: (entry) => this.history.keep(entry),
       addresseeOf: (entry) => options.addresseeOf(this, entry),
       tailOf: options.tailOf,
-      ...defined({ deliveries: this.persistence }),
+      ...omitUndefined({ deliveries: this.persistence }),
     })
     this.families = new Families(options.families, this.ledger, (owner, heir) => this.#onReleased(owner, heir))
     for (const feature of options.features) this.use(feature)
@@ -195,7 +205,7 @@ export class TaskRegistry {
       families: this.families,
       pauses: this.pauses,
       active: this.active,
-      journal: this.#journal,
+      changes: this.#changes,
       task: options.taskMachine ?? asyncTaskMachine,
       elapsed: () => elapsedMs(clock),
       describeError: failureOf,
@@ -203,13 +213,13 @@ export class TaskRegistry {
         error: `The task waited for a slot for more than ${queue.maxWaitMs} ms, which is the limit (queue.maxWaitMs).`,
         errorCode: 'QUEUE_TIMEOUT',
       },
-      onEnded: (entry, apply) => this.#features.run('ending', entry, apply),
-      onSpent: (owner, amount) => this.#features.run('spent', owner, amount),
+      onEnded: (entry, apply) => this.features.run('ending', entry, apply),
+      onSpent: (...spent) => this.features.run('spent', ...spent),
       onReleased: (owner, heir) => this.#onReleased(owner, heir),
       onWaiting: (entry, waitedMs) =>
         this.persistence?.setRun(entry, { notBefore: clock.now() - waitedMs, delayMs: 0 }),
-      waitsFor: (entry, other) => this.#features.leadsTo(entry, other),
-      onCounted: (rate, names) => this.#features.run('counted', rate, names),
+      waitsFor: (entry, other) => this.features.any('leadsTo', entry, other),
+      onCounted: (rate, names) => this.features.run('counted', rate, names),
       onNoted: (entry) => this.persistence?.noteChange(entry),
       ...(this.persistence && { onLaunched: (entry, admission) => this.#noteLaunch(entry, admission) }),
     })
@@ -224,16 +234,45 @@ export class TaskRegistry {
 
   /** The number of the latest change. */
   get seq(): number {
-    return this.#journal.seq
+    return this.#changes.seq
   }
 
   get snapshot(): RegistrySnapshot {
     return this.actor.getSnapshot()
   }
 
-  /** Returns a feature of this registry, and creates it on the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F {
-    return this.#features.use(this, make)
+    return this.features.use(this, make)
+  }
+
+  /**
+   * Returns why a queued task does not start, other than for want of a slot of its pool.
+   * @param nameOf returns the id of a task as the reader knows it
+   */
+  waitReasons({ id: taskId }: { readonly id: string }, nameOf: NameOf = ({ id }) => id): WaitReasons {
+    const entry = this.history.get(taskId)
+    if (entry === undefined || !isWaiting(entry.record.status)) return {}
+    const [own] = this.features.ask('waitReason', entry, nameOf)
+    return { own, ofOwner: this.ownerHold(entry.record.owner) }
+  }
+
+  /** Returns why no task of an owner starts; undefined if they start. */
+  ownerHold(owner: string): OwnerHold | undefined {
+    return this.features.ask('ownerHold', owner)[0]
+  }
+
+  listLines(owner?: string): string[] {
+    return this.features.ask('listLines', owner)
+  }
+
+  /** Whether an owed result may be delivered now. */
+  mayDeliver(entry: TaskEntry): boolean {
+    return !this.features.ask('mayDeliver', entry).includes(false)
+  }
+
+  /** Whether a message of an earlier process has arrived; undefined if no feature knows. */
+  wasDelivered(delivery: StoredDelivery): boolean | undefined {
+    return this.features.ask('wasDelivered', delivery)[0]
   }
 
   count(total: string, by = 1): void {
@@ -242,15 +281,10 @@ export class TaskRegistry {
 
   /** Passes rows of the store to the features that have written them: before the tasks are restored (`prepare`), or with the tasks (`restore`). */
   restoreStates(states: readonly StoredFeatureState[], when: 'prepare' | 'restore' = 'restore'): void {
-    for (const { feature, [when]: take } of this.#features.states()) {
+    for (const { feature, [when]: take } of this.features.states()) {
       const own = states.filter((state) => state.feature === feature)
       take?.(new Map(own.map(({ id, data }) => [id.slice(feature.length + 1), data])))
     }
-  }
-
-  /** Notifies the features that the run of a task has failed and that the task will be run again. */
-  repeated(entry: TaskEntry, isInterrupted: boolean): void {
-    this.#features.run('repeated', entry, isInterrupted)
   }
 
   /** Sends an event without an answer. A disposed registry ignores it. */
@@ -281,7 +315,7 @@ export class TaskRegistry {
 
   /**
    * Starts the run of a new task when its launch is stored (promise K1); without a store at once. If the launch cannot be stored, the task fails
-   * without having run. If the task has been cancelled in the meantime, that stays its end, and is stored later.
+   * without having run. If the task has ended in the meantime, that stays its end, and is stored later.
    * @param past the check whether the history contains the id; if it does, the task fails as well
    */
   afterLaunch(entry: TaskEntry, start: () => void, past?: PastIdCheck): void {
@@ -317,7 +351,7 @@ export class TaskRegistry {
   #withdraw(entry: TaskEntry, { message, code }: { readonly message: string; readonly code: string }): void {
     this.send({ type: 'task.withdraw', entry, error: message, errorCode: code })
     this.send({ type: 'slot.release', entry })
-    this.#features.run('withdrawn', entry, message)
+    this.features.run('withdrawn', entry, message)
   }
 
   /**
@@ -330,6 +364,8 @@ export class TaskRegistry {
 
   /** Cancels several tasks as `cancel` does. Returns all cancelled tasks, parents before their children. */
   cancelAll(entries: readonly TaskEntry[], reason?: string): TaskEntry[] {
+    // The actors of suspended tasks still run, but nothing may end these tasks.
+    if (this.#isDisposed) return []
     return this.batch(() => entries.flatMap((entry) => this.#cancelFamily(entry, reason)))
   }
 
@@ -338,10 +374,45 @@ export class TaskRegistry {
     if (entry.ref === undefined) return []
     // Read before the task ends, because its children belong to another owner after that.
     const children = this.families.liveChildren(entry)
-    entry.ref.send({ type: 'task.cancel', ...defined({ reason }) })
-    if (entry.record.status !== 'cancelled') return []
+    entry.ref.send({ type: 'task.cancel', ...omitUndefined({ reason }) })
+    if (!wasStopped(entry.record.status)) return []
     const inherited = `its parent ${entry.record.id} was cancelled`
     return [entry, ...children.flatMap((child) => this.#cancelFamily(child, inherited))]
+  }
+
+  /**
+   * Disposes the registry without ending its tasks. Until their grace has passed, the outputs of these runs are stored (`complete`), and so are the
+   * ends of their open steps.
+   */
+  suspend(running: readonly TaskEntry[]): void {
+    this.batch(() => {
+      this.#process({ type: 'registry.suspend', running })
+      this.dispose()
+    })
+  }
+
+  /** Whether the run of a task was asked to stop because the registry was suspended. */
+  isSuspended(entry: TaskEntry): boolean {
+    return this.#core.isSuspended(entry)
+  }
+
+  /** Adds to the usage of a task. That of a suspended run is stored, too. */
+  spend(entry: TaskEntry, amount: Usage): void {
+    if (this.#isDisposed && !this.isSuspended(entry)) return
+    this.batch(() => this.#process({ type: 'task.spend', entry, amount }))
+    if (this.#isDisposed) this.persistence?.flush()
+  }
+
+  /** Stores the output of a suspended run. The next process delivers it. */
+  complete(entry: TaskEntry, output: OutputObject): void {
+    if (!this.isSuspended(entry)) return
+    this.batch(() => this.#process({ type: 'run.returned', entry, output }))
+    this.persistence?.flush()
+  }
+
+  /** Ends the actor of a suspended registry, when all suspended runs have ended. */
+  close(): void {
+    if (this.actor.getSnapshot().status === 'active') this.batch(() => this.#process({ type: 'registry.close' }))
   }
 
   /** Disposes the registry. From now on, no notification is delivered. */
@@ -349,10 +420,10 @@ export class TaskRegistry {
     this.batch(() => {
       this.persistence?.keepSent()
       // Features close before the actor stops, so that actors of deliveries can still report their ends to the registry.
-      this.#features.run('closing')
+      this.features.run('closing')
       this.notifications$.complete()
       this.drained$.complete()
-      this.#features.run('disposed')
+      this.features.run('disposed')
       this.#isDisposed = true
       this.#outbox.push({ type: 'disposal' })
     })
@@ -370,11 +441,11 @@ export class TaskRegistry {
 
   #noteLaunch(entry: TaskEntry, { timeoutMs, graceMs, pool, run }: TaskAdmission): void {
     const { launchedAt, status } = entry.record
-    const deadlineAt = timeoutMs === undefined || status === 'queued' ? undefined : launchedAt + timeoutMs
+    const deadlineAt = timeoutMs === undefined || isWaiting(status) ? undefined : launchedAt + timeoutMs
     this.persistence?.launch(entry, {
       attempt: 1,
       deadlineAt,
-      run: { graceMs, ...defined({ pool }), ...run },
+      run: { graceMs, ...omitUndefined({ pool }), ...(run as StoredRun | undefined) },
     })
   }
 
@@ -385,7 +456,10 @@ export class TaskRegistry {
   #note(notification: RegistryNotification): void {
     const { persistence } = this
     if (notification.type === 'transition' && notification.transition.kind === 'history') {
-      this.#features.run('pruned', notification.entry, notification.transition.at)
+      this.features.run('pruned', notification.entry, notification.transition.at)
+    }
+    if (notification.type === 'transition' && notification.transition.kind === 'owner') {
+      this.pools.ownerChanged(notification.entry)
     }
     if (persistence === undefined) return
     const isLaunch =
@@ -403,7 +477,7 @@ export class TaskRegistry {
   }
 
   #onReleased(owner: string, heir: string | undefined): void {
-    this.#features.run('released', owner, heir)
+    this.features.run('released', owner, heir)
     this.persistence?.confirmOwner(owner)
   }
 
@@ -420,25 +494,25 @@ export class TaskRegistry {
     const { entry } = effect
     switch (effect.type) {
       case 'started':
-        this.#afterStart(() => this.#features.run('start', entry))
+        this.#afterStart(() => this.features.run('start', entry))
         return
       case 'resumed':
-        this.#features.run('resumed', entry)
+        this.features.run('resumed', entry)
         return
       case 'unmet':
         entry.ref?.send({ type: 'task.fail', ...effect.failure })
         return
       case 'wrapping':
-        this.#features.run('wrapUp', entry, effect.excess)
+        this.features.run('wrapUp', entry, effect.excess)
         return
       case 'cancelled':
-        this.#afterWrite(() => this.#features.run('abort', entry, toAbortReason(effect.reason)))
+        this.#afterWrite(() => this.features.run('abort', entry, toAbortReason(effect.reason)))
         return
       case 'stopping': {
         // Cancels the children first, because `abort` may run host code, which must not see a child that is still active.
         const children = this.families.liveChildren(entry)
         if (children.length > 0) this.cancelAll(children, `its parent ${entry.record.id} has reached its limit`)
-        this.#features.run('abort', entry, stopReason(entry.record, effect.excess))
+        this.features.run('abort', entry, stopReason(entry, effect.excess))
       }
     }
   }
@@ -465,7 +539,7 @@ export class TaskRegistry {
     }
     if (this.notifications$.observed) this.notifications$.next(notification)
     const { type } = notification
-    if (type === 'questions' || type === 'detached') this.#features.run('changed', notification.entry)
+    if (type === 'questions' || type === 'detached') this.features.run('changed', notification.entry)
     if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
   }
 
@@ -474,10 +548,10 @@ export class TaskRegistry {
     if (transition.kind === 'history') entry.kept = undefined
     if (transition.kind !== 'status') return
     if (!hasEnded(transition.to)) {
-      if (transition.from !== null) this.#features.run('changed', entry)
+      if (transition.from !== null) this.features.run('changed', entry)
       return
     }
-    this.#features.run('ended', entry, transition)
+    this.features.run('ended', entry, transition)
     this.history.markHandled(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
   }
@@ -491,8 +565,8 @@ export class TaskRegistry {
   }
 
   #setTimers(): void {
-    const { status, nextDeadlineAt, nextDeadlineOf, nextRetryAt, nextRetryOf } = this.snapshot
-    const isActive = status === 'active'
+    const { nextDeadlineAt, nextDeadlineOf, nextRetryAt, nextRetryOf } = this.snapshot
+    const isActive = !this.#isDisposed
     this.#deadlineTimer.set(isActive ? nextDeadlineAt : undefined, () => ({
       name: nextDeadlineOf === undefined ? 'end of a reservation' : `deadline of ${nextDeadlineOf}`,
       kind: 'deadline',

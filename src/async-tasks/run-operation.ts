@@ -1,7 +1,8 @@
 /** The operation (span) of a run for telemetry. */
-import { PerTask } from '../../machines/per-task.js'
+import { TaskData } from '../../machines/task-data.js'
 import type { FailedTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import { endedAs, wasStopped } from '../../machines/task-status.js'
 import type { Outcome } from '../engine/engine.js'
 import { errorTypeOf, type Operation, type Telemetry, type TraceContext } from '../protocol/telemetry.js'
 
@@ -17,9 +18,9 @@ export function startOperation(telemetry: Telemetry, entry: TaskEntry, parent: T
 
 /** Ends the operation with the end of the task. If the task will be run again, the operation ends with the outcome of this run. */
 export function endOperation(operation: Operation, { record }: TaskEntry, outcome: Outcome): void {
-  if (record.status === 'completed') operation.end({ output: record.output })
-  else if (record.status === 'cancelled') operation.end({ errorType: 'cancelled' })
-  else if (record.status === 'failed') operation.end({ errorType: failureType(record), error: record.error })
+  if (endedAs(record, 'succeeded')) operation.end({ output: record.output })
+  else if (endedAs(record, 'failed')) operation.end({ errorType: failureType(record), error: record.error })
+  else if (wasStopped(record.status)) operation.end({ errorType: 'cancelled' })
   else operation.end({ errorType: outcome.type === 'threw' ? errorTypeOf(outcome.reason) : '_OTHER' })
 }
 
@@ -36,7 +37,7 @@ function failureType({
 }
 
 /** The span of the latest run of each task. */
-export const runTraces = new PerTask<TraceContext>()
+export const runTraces = new TaskData<TraceContext>()
 
 /** The span in which each task was launched. */
-export const launchTraces = new PerTask<TraceContext>()
+export const launchTraces = new TaskData<TraceContext>()

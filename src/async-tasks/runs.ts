@@ -2,36 +2,38 @@
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
 import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import { unawaited } from '../callbacks/unawaited.js'
-import { defined } from '../defined.js'
+import type { CallContext } from '../isolation/call-context.js'
+import type { IsolatedController } from '../isolation/isolated-controller.js'
+import { unawaited } from '../isolation/unawaited.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
+import { reportMethods } from '../engine/report-methods.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import type { WaitForOptions } from '../engine/steps.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { sessionSchema } from '../protocol/async-tasks.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
-import { Inbox, inboxes, NO_MESSAGES } from './questions/inbox.js'
-import { resultsFor } from './dependencies/dependencies.js'
+import { Inbox, inboxes, NO_MESSAGES } from '../features/questions/inbox.js'
+import { resultsFor } from '../features/dependencies/dependencies.js'
 import { parseInput } from '../protocol/parse.js'
-import { endedError, type CurrentRun } from './families/families.js'
-import { listen } from './families/abort-link.js'
-import { RunFiles, storedEnds } from './output/run-files.js'
-import { preview } from '../text/preview.js'
+import { endedError, type CurrentRun } from '../features/families/families.js'
+import { listen } from '../features/families/abort-link.js'
+import { RunFiles, storedEnds } from '../features/output/run-files.js'
+import { preview } from '../data/preview.js'
 import type { Telemetry } from '../protocol/telemetry.js'
-import { reportMisnamedFields } from './misnamed-fields.js'
-import { appendOutput } from './output/output-stream.js'
-import { reportProgress } from './output/progress.js'
+import { appendOutput } from '../features/output/output-stream.js'
+import { reportField } from '../features/output/reports.js'
 import type { TaskRegistry } from './registry.js'
-import { askQuestion } from './questions/questions.js'
+import { askQuestion } from '../features/questions/questions.js'
 import { endOperation, launchTraces, runTraces, startOperation } from './run-operation.js'
-import { isInterruption, retryDelay } from './recovery/retrying.js'
-import { currentRuns, plans, runs, type RunStart } from './run-plan.js'
-import { overError, StepsOfRun } from './steps/steps-of-run.js'
-import { wrapUpSignal } from './limits/wrap-up.js'
+import { notAgain } from './recovery/interrupted-runs.js'
+import { isInterruption, isStop, retryDelay } from './recovery/retrying.js'
+import { currentRuns, plans, runs, runStates, type RunStart, type RunState } from './run-plan.js'
+import { overError, StepsOfRun } from '../features/steps/steps-of-run.js'
+import { wrapUpSignal } from '../features/limits/wrap-up.js'
 
-/** What runs need from the manager. */
 export interface RunHost {
   readonly registry: TaskRegistry
   readonly engine: Engine
@@ -40,16 +42,26 @@ export interface RunHost {
   readonly outputBytes: number
   launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | undefined): ActiveTaskInfo
   childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
-  newController(taskId: string): AbortController
+  newController(taskId: string): IsolatedController
 }
 
 /** Starts the run of a new task, or continues a run that an earlier process has started. */
 export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void {
+  const callContext = host.registry.use(runs).contextOf(entry)
+  callContext.runInAsyncScope(() => startInContext(host, entry, start, callContext))
+}
+
+function startInContext(host: RunHost, entry: TaskEntry, start: RunStart, callContext: CallContext): void {
   const { runner, graceMs, params, previous, isResumed = false } = start
   const { registry, engine } = host
   const { persistence } = registry
-  const { unsettled } = registry.use(runs)
-  const files = new RunFiles(persistence?.folderOf(entry.record), () => persistence?.programOf(entry))
+  const files = new RunFiles(persistence?.folderOf(entry.record), () => persistence?.runOf(entry).program)
+  const state: RunState | undefined = persistence && {
+    runner,
+    hasBegun: false,
+    leaving: host.newController(entry.record.id),
+  }
+  if (state !== undefined) runStates.set(entry, state)
   const durability: RunDurability | undefined = persistence && {
     get folder() {
       // A run that asks for its folder has files. They are removed when the run has settled and its end is stored, whichever is later.
@@ -57,19 +69,25 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       return files.folder
     },
     isResumed,
-    key: persistence.keyOf(entry),
+    isRepeated: start.isRepeated === true,
+    get left() {
+      return state?.leaving.signal
+    },
+    key: persistence.runOf(entry).key,
     startedAt: entry.record.startedAt ?? entry.record.launchedAt,
+    ...omitUndefined({ timeoutMs: entry.record.timeoutMs }),
     saveProgram: (program) => persistence.saveProgram(entry, program),
     get program() {
-      return persistence.programOf(entry)
+      return persistence.runOf(entry).program
     },
   }
   const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record
-  const input: RunInput = { id, subagentName, goalPrompt, ...defined({ params, results: resultsFor(entry) }) }
+  const input: RunInput = { id, subagentName, goalPrompt, ...omitUndefined({ params, results: resultsFor(entry) }) }
   const messages = runner.takesMessages === true ? inboxes.ensure(entry, () => new Inbox()).open() : NO_MESSAGES
   const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
   if (operation?.trace !== undefined) runTraces.set(entry, operation.trace)
   let own: StepsOfRun | undefined
+  let rest: () => void = () => undefined
   const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun => {
     // An earlier run of the task must have no more steps, because its steps would take events of the current run.
     if (own === undefined && (!isCurrent(entry, attempt) || entry.ref === undefined)) throw overError(entry)
@@ -77,9 +95,13 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       signal: abort.signal,
       isCurrent: () => isCurrent(entry, attempt),
       ticket: runner.releasesSlot === true ? plans.get(entry)?.ticket : undefined,
+      onRest: () => rest(),
     }))
   }
-  const context = (abort: { readonly signal: AbortSignal }): RunContext => ({
+  const methods = reportMethods((field, value) => {
+    if (isCurrent(entry, attempt)) reportField(registry, entry, field, value)
+  })
+  const otherFields = (abort: { readonly signal: AbortSignal }): Omit<RunContext, keyof typeof methods> => ({
     get signal() {
       return abort.signal
     },
@@ -88,9 +110,6 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       return entry.record.owner
     },
     attempt,
-    report: (progress) => {
-      if (isCurrent(entry, attempt)) reportProgress(registry, entry, progress)
-    },
     append: (text) => {
       if (isCurrent(entry, attempt)) appendOutput(entry, text, host.outputBytes)
     },
@@ -106,9 +125,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     },
     spend: (amount) => {
       const spent = parseInput(spendSchema(), amount, 'amount')
-      if (isCurrent(entry, attempt) && entry.ref !== undefined) {
-        registry.send({ type: 'task.spend', entry, amount: spent })
-      }
+      if (isCurrent(entry, attempt) && entry.ref !== undefined) registry.spend(entry, spent)
     },
     launch: (child, childRunner) => {
       if (!isCurrent(entry, attempt)) throw endedError(id)
@@ -129,36 +146,43 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     ...(kind !== undefined && {
       setProgram: (fields: ProgramFacts) => registry.send({ type: 'task.note', entry, fields }),
     }),
-    ...defined({ durability, previous }),
+    ...omitUndefined({ durability, previous }),
     ...(operation && { trace: operation.trace }),
   })
+  const call = (abort: { readonly signal: AbortSignal }): unknown => {
+    if (state?.leaving.aborted === true) return new Promise(() => undefined)
+    if (state !== undefined) state.hasBegun = true
+    // The steps of a suspended durable run never settle. When no step works, the engine need not wait for the run.
+    const rested = runner.durable === true ? new Promise<void>((resolve) => (rest = resolve)) : undefined
+    const begin = (): unknown => runner.run(input, Object.assign(otherFields(abort), methods))
+    const returned = operation === undefined ? begin() : operation.run(begin)
+    return rested === undefined ? returned : Promise.race([returned, rested])
+  }
+  const over = (outcome: Outcome, couldNotStart = false): void => {
+    settle(host, entry, { outcome, attempt, couldNotStart })
+    if (operation !== undefined) endOperation(operation, entry, outcome)
+  }
   try {
     const run = engine.start({
       id,
       graceMs,
-      run: (abort) =>
-        operation === undefined
-          ? runner.run(input, context(abort))
-          : operation.run(() => runner.run(input, context(abort))),
+      // An engine may start the run later, in another context.
+      run: (abort) => callContext.runInAsyncScope(() => call(abort)),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (ended: Outcome): void => {
       own?.close()
       const outcome: Outcome = own?.failure === undefined ? ended : { type: 'threw', reason: own.failure }
-      unsettled.delete(run)
+      registry.features.run('runEnded', entry, run)
       files.setSettled(outcome, isResumed)
-      settle(host, entry, { outcome, attempt, couldNotStart: false })
-      if (operation !== undefined) endOperation(operation, entry, outcome)
+      over(outcome)
     }
-    currentRuns.set(entry, run)
-    unsettled.add(run)
+    registry.features.run('runStarted', entry, run, runner, graceMs)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
     // The host's controller had aborted before, so the task was cancelled when it was registered.
     if (entry.ref === undefined) run.abort()
   } catch (reason) {
-    const outcome: Outcome = { type: 'threw', reason }
-    settle(host, entry, { outcome, attempt, couldNotStart: true })
-    if (operation !== undefined) endOperation(operation, entry, outcome)
+    over({ type: 'threw', reason }, true)
   }
 }
 
@@ -177,7 +201,8 @@ export function startStored(host: RunHost, entry: TaskEntry, start: RunStart): v
   } else startRun(host, entry, start)
 }
 
-const isStopping = (ref: NonNullable<TaskEntry['ref']>): boolean => ref.getSnapshot().matches({ active: 'stopping' })
+export const isStopping = (ref: NonNullable<TaskEntry['ref']>): boolean =>
+  ref.getSnapshot().matches({ active: 'stopping' })
 
 /** Whether this is the current run of a task. What an earlier run reports is ignored. */
 const isCurrent = ({ record }: TaskEntry, attempt: number): boolean => (record.attempt ?? 1) === attempt
@@ -191,23 +216,33 @@ interface EndedRun {
 function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
   const { registry } = host
   const { outcome } = ended
-  if (repeat(host, entry, ended)) return
+  if (registry.isDisposed) {
+    if (outcome.type === 'returned') registry.complete(entry, toOutput(outcome.value))
+    return
+  }
+  const stops = stopsOf(entry, ended)
+  if (repeat(host, entry, { ...ended, stops })) return
   // Converted first, because reading the returned value may call code of the run, and that code may end the task.
   const event: AsyncTaskEvent =
     outcome.type === 'returned'
       ? { type: 'task.complete', output: toOutput(outcome.value) }
-      : { type: 'task.fail', ...failureOfRun(outcome) }
+      : { type: 'task.fail', ...failureOfRun(outcome, stops) }
   registry.batch(() => {
     const { ref } = entry
     if (ref === undefined) reportLate(registry, entry, outcome)
     else ref.send(event)
     registry.send({ type: 'slot.release', entry })
   })
-  reportMisnamedFields(registry, entry)
+}
+
+/** How many times in a row the task was stopped with the process of its run, including this end. 0 if this run has ended otherwise. */
+function stopsOf(entry: TaskEntry, { outcome }: EndedRun): number {
+  if (!isStop(outcome) || (entry.ref !== undefined && isStopping(entry.ref))) return 0
+  return (plans.get(entry)?.stops ?? 0) + 1
 }
 
 /** Queues the task again if its retry policy says so. Returns whether it has queued the task. */
-function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
+function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun & { readonly stops: number }): boolean {
   const { registry } = host
   const plan = plans.get(entry)
   if (plan?.retry === undefined || entry.ref === undefined) return false
@@ -215,16 +250,20 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
   const isOverBudget = entry.ref.getSnapshot().context.excess !== undefined
   const delayMs = retryDelay(plan.retry, { ...ended, isOverdue, isOverBudget })
   if (delayMs === undefined) return false
-  const { outcome } = ended
+  const { outcome, stops } = ended
+  const keepsAttempt = stops > 0
   const reported = outcome.type === 'returned' ? undefined : failureOfRun(outcome).error
   const error = isOverdue ? timeoutMessage(entry.record.timeoutMs ?? 0, reported) : (reported ?? '')
   registry.batch(() => {
     storedEnds.take(entry)?.()
     currentRuns.take(entry)
-    registry.repeated(entry, isInterruption(outcome))
+    registry.features.run('repeated', entry, isInterruption(outcome))
     const { id, abortController } = entry.record
     const next = abortController?.signal.aborted === true ? host.newController(id) : undefined
-    const { ticket, start } = plan
+    const { ticket } = plan
+    const start = { ...plan.start, isRepeated: keepsAttempt }
+    plans.set(entry, { ...plan, start, stops })
+    if (keepsAttempt) registry.persistence?.setStops(entry, stops)
     registry.persistence?.setDelay(entry, delayMs)
     registry.send({
       type: 'task.requeue',
@@ -234,14 +273,18 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
       graceMs: start.graceMs,
       error,
       abortController: next,
+      keepsAttempt,
     })
     if (next !== undefined) listen(registry, next).link(entry)
   })
   return true
 }
 
-function failureOfRun(outcome: Exclude<Outcome, { type: 'returned' }>): TaskFailure {
-  if (outcome.type === 'threw') return failureOf(outcome.reason)
+function failureOfRun(outcome: Exclude<Outcome, { type: 'returned' }>, stops = 0): TaskFailure {
+  if (outcome.type === 'threw') {
+    const failure = failureOf(outcome.reason)
+    return { ...failure, error: `${failure.error}${notAgain(stops)}` }
+  }
   return {
     error:
       outcome.type === 'skipped'

@@ -1,6 +1,6 @@
 /** The settings of async tasks, as people and configuration files write them. */
 import { InvalidSettingError } from '../errors.js'
-import type { OptionType } from '../protocol/option-checks.js'
+import { integerFrom } from '../protocol/option-checks.js'
 
 /** The description and range of a setting. */
 export interface SettingDefinition {
@@ -61,17 +61,4 @@ export function parseSetting(name: SettingName, value: unknown): number {
 }
 
 /** The type of the manager's option `maxAsyncTasks`. Unlike the setting, it has no upper limit. */
-export const taskLimit: OptionType = {
-  expected: 'an integer >= 0, or -1 for no limit',
-  accepts: (max) => Number.isInteger(max) && (max as number) >= -1,
-  isNumber: true,
-}
-
-/**
- * Validates the manager's option `maxAsyncTasks`: an integer >= 0, or -1.
- * @throws InvalidSettingError
- */
-export function checkMaxAsyncTasks(max: number, setting: string): number {
-  if (!taskLimit.accepts(max)) throw new InvalidSettingError(setting, max, taskLimit.expected)
-  return max
-}
+export const taskLimit = integerFrom(-1, 'an integer >= 0, or -1 for no limit')

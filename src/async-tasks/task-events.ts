@@ -1,22 +1,24 @@
 /** The streams of the manager and the host's handlers. An exception in one callback does not affect others (promise A2). */
-import { filter, map, type Observable, type Subscriber } from 'rxjs'
-import type {
-  AsyncTaskInfo,
-  CancelledTaskInfo,
-  CompletedTaskInfo,
-  FailedTaskInfo,
-  SettledTaskInfo,
-  TaskProgress,
-  TaskQuestion,
-  TaskTransition,
-} from '../../machines/records.js'
-import { hasEnded, type TerminalStatus } from '../../machines/task-status.js'
+import { filter, map, type Observable } from 'rxjs'
+import type { RegistryNotification } from '../../machines/change-feed.js'
+import type { AsyncTaskInfo, SettledTaskInfo, TaskProgress, TaskQuestion } from '../../machines/records.js'
+import type { RecordField } from '../../machines/record-fields.js'
+import type { TaskTransition } from '../../machines/transitions.js'
+import {
+  hasEnded,
+  outcomeOf,
+  type StatusOf,
+  type TaskOutcome,
+  type TerminalStatus,
+} from '../../machines/task-status.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { InvalidInputError } from '../errors.js'
 import type { Feature } from './feature.js'
-import { callIsolated } from '../callbacks/isolated-call.js'
+import { callContext, type CallContext } from '../isolation/call-context.js'
+import { callIsolated } from '../isolation/isolated-call.js'
+import type { Recipient } from '../isolation/own-context.js'
 import type { TaskRegistry } from './registry.js'
-import { IsolatedObservable } from '../callbacks/isolated-observable.js'
+import { IsolatedObservable } from '../isolation/isolated-observable.js'
 
 /** The number of tasks of each owner. Has no entry for an owner without tasks. */
 export type OwnerCounts = ReadonlyMap<string, number>
@@ -41,20 +43,18 @@ export interface TaskQuestionsEvent {
   readonly questions: readonly TaskQuestion[]
 }
 
+/** The record of a running task after a report, and the field that was reported. */
+type TaskReport = Readonly<{ record: AsyncTaskInfo; field: RecordField }>
+
 interface Registration {
   readonly handler: (task: never) => unknown
+  readonly context: CallContext
   /** The number of the last change before the registration. The handler is called only for later changes. */
   readonly since: number
   isActive: boolean
 }
 
-type Handlers = Record<TerminalStatus, Set<Registration>>
-
-export interface HandledTasks {
-  completed: CompletedTaskInfo
-  failed: FailedTaskInfo
-  cancelled: CancelledTaskInfo
-}
+type EndedTask<Outcome extends TaskOutcome> = Extract<SettledTaskInfo, { readonly status: StatusOf<Outcome> }>
 
 export class TaskEvents implements Feature {
   readonly transitions$: Observable<TaskTransition>
@@ -62,10 +62,16 @@ export class TaskEvents implements Feature {
   readonly owed$: Observable<OwnerCounts>
   readonly running$: Observable<OwnerCounts>
   readonly progress$: Observable<TaskProgressEvent>
+  /** Emits each report of a run or host, of progress too. */
+  readonly reports$: Observable<TaskReport>
   readonly questions$: Observable<TaskQuestionsEvent>
   readonly #registry: TaskRegistry
-  readonly #handlers: Handlers = { completed: new Set(), failed: new Set(), cancelled: new Set() }
-  readonly #progressSubscribers = new Set<Subscriber<TaskProgressEvent>>()
+  readonly #handlers: Record<TaskOutcome, Set<Registration>> = {
+    succeeded: new Set(),
+    failed: new Set(),
+    stopped: new Set(),
+  }
+  readonly #reportSubscribers = new Set<Recipient<TaskReport>>()
 
   constructor(registry: TaskRegistry) {
     this.#registry = registry
@@ -77,7 +83,7 @@ export class TaskEvents implements Feature {
           map((item) => (item.type === 'transition' ? item.transition : undefined)),
           filter((transition) => transition !== undefined && transition.seq > since),
         )
-        .subscribe(subscriber as Subscriber<TaskTransition | undefined>)
+        .subscribe(subscriber as Recipient<TaskTransition | undefined>)
     })
     this.settled$ = this.transitions$.pipe(
       filter(isEnd),
@@ -85,49 +91,58 @@ export class TaskEvents implements Feature {
     )
     this.owed$ = this.#counts('owed', report)
     this.running$ = this.#counts('running', report)
-    this.progress$ = new IsolatedObservable<TaskProgressEvent>(report, (subscriber) => {
+    this.reports$ = new IsolatedObservable<TaskReport>(report, (subscriber) => {
       if (registry.isDisposed) {
         subscriber.complete()
         return undefined
       }
-      this.#progressSubscribers.add(subscriber)
-      return () => this.#progressSubscribers.delete(subscriber)
+      this.#reportSubscribers.add(subscriber)
+      return () => this.#reportSubscribers.delete(subscriber)
     })
-    this.questions$ = new IsolatedObservable<TaskQuestionsEvent>(report, (subscriber) =>
-      registry.notifications$
-        .pipe(
-          map((item) => (item.type === 'questions' ? questionsOf(item.entry.record) : undefined)),
-          filter((event) => event !== undefined),
-        )
-        .subscribe(subscriber),
+    this.progress$ = this.reports$.pipe(
+      map(({ record: { id, owner, progress }, field }) =>
+        field === 'progress' && progress !== undefined ? { taskId: id, owner, progress } : undefined,
+      ),
+      filter((event) => event !== undefined),
+    )
+    this.questions$ = this.of('questions', ({ entry }) => questionsOf(entry.record))
+  }
+
+  of<Type extends RegistryNotification['type'], Event>(
+    type: Type,
+    toEvent: (notification: Extract<RegistryNotification, { readonly type: Type }>) => Event,
+  ): Observable<Event> {
+    const registry = this.#registry
+    const isOfType = (item: RegistryNotification): item is Parameters<typeof toEvent>[0] => item.type === type
+    return new IsolatedObservable<Event>(
+      (error) => registry.report(error, { source: 'stream' }),
+      (subscriber) => registry.notifications$.pipe(filter(isOfType), map(toEvent)).subscribe(subscriber),
     )
   }
 
-  /** Calls `handler` once for each task that ends with this status. Returns an unsubscribe function. */
-  on<S extends TerminalStatus>(status: S, handler: (task: HandledTasks[S]) => void): () => void {
+  /** Calls `handler` once for each task that ends in this way. Returns an unsubscribe function. */
+  on<Outcome extends TaskOutcome>(outcome: Outcome, handler: (task: EndedTask<Outcome>) => void): () => void {
     if (typeof handler !== 'function') throw new InvalidInputError('handler', handler, 'a function')
-    const registration: Registration = { handler, since: this.#registry.seq, isActive: true }
-    if (!this.#registry.isDisposed) this.#handlers[status].add(registration)
+    const registration: Registration = { handler, context: callContext(), since: this.#registry.seq, isActive: true }
+    if (!this.#registry.isDisposed) this.#handlers[outcome].add(registration)
     return () => {
       registration.isActive = false
-      this.#handlers[status].delete(registration)
+      this.#handlers[outcome].delete(registration)
     }
   }
 
-  /** Emits a progress report. Progress is not a transition, so it has no position in the order of transitions. */
-  emitProgress(record: AsyncTaskInfo, progress: TaskProgress): void {
-    for (const subscriber of [...this.#progressSubscribers]) {
-      subscriber.next({ taskId: record.id, owner: record.owner, progress })
-    }
+  /** Emits a report. A report is not a transition, so it has no position in the order of transitions. */
+  emitReport(record: AsyncTaskInfo, field: RecordField): void {
+    for (const subscriber of [...this.#reportSubscribers]) subscriber.next({ record, field })
   }
 
   /** Calls the handlers for the end of a task, in the order of their registration. */
   ended(_entry: TaskEntry, transition: TaskTransition): void {
     const { record } = transition
-    for (const registration of [...this.#handlers[record.status as TerminalStatus]]) {
+    for (const registration of [...this.#handlers[outcomeOf(record.status as TerminalStatus)]]) {
       if (!registration.isActive || registration.since >= transition.seq) continue
       callIsolated(
-        () => registration.handler(record as never),
+        () => registration.context.runInAsyncScope(() => registration.handler(record as never)),
         (error) => this.#registry.report(error, { source: 'handler', taskId: record.id }),
       )
     }
@@ -160,14 +175,14 @@ export class TaskEvents implements Feature {
     })
   }
 
-  /** Completes the progress stream, which does not depend on the registry's notifications, and removes the handlers. */
+  /** Completes the streams of reports, which do not depend on the registry's notifications, and removes the handlers. */
   closing(): void {
     for (const handlers of Object.values(this.#handlers)) {
       for (const registration of handlers) registration.isActive = false
       handlers.clear()
     }
-    for (const subscriber of [...this.#progressSubscribers]) subscriber.complete()
-    this.#progressSubscribers.clear()
+    for (const subscriber of [...this.#reportSubscribers]) subscriber.complete()
+    this.#reportSubscribers.clear()
   }
 }
 

@@ -1,7 +1,7 @@
 /** Names a task in texts, by its subagent and goal. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { toOneLine } from '../text/control-characters.js'
-import { previewText } from './output/bounded-text.js'
+import { toOneLine } from '../data/control-characters.js'
+import { previewText } from '../features/output/bounded-text.js'
 
 /** The maximum lengths of a name and of a goal, in characters. */
 const NAME_CHARS = 100

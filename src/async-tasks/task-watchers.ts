@@ -2,13 +2,14 @@
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Feature } from './feature.js'
 
-/** Called when the status or questions of the task have changed, when the task has moved to the background, and on disposal. Must not throw. */
+/** Called when the status or questions of the task have changed, when the task has moved to the background, and on `close`. Must not throw. */
 export type TaskWatcher = () => void
 
 export class TaskWatchers implements Feature {
   readonly #byTask = new Map<TaskEntry, Set<TaskWatcher>>()
   #isClosed = false
 
+  /** Whether no further change is published, because the manager was disposed or its store is lost. */
   get isClosed(): boolean {
     return this.#isClosed
   }
@@ -33,6 +34,10 @@ export class TaskWatchers implements Feature {
   }
 
   disposed(): void {
+    this.close()
+  }
+
+  close(): void {
     this.#isClosed = true
     for (const watchers of this.#byTask.values()) for (const watcher of watchers) watcher()
   }

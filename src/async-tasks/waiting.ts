@@ -4,12 +4,12 @@ import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { isOutstanding, isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { WaitOptions, WaitResult } from '../engine/children.js'
-import { clearLongTimeout, setLongTimeout } from '../clock.js'
+import { clearLongTimeout, setLongTimeout } from '../system/clock.js'
 import { parseInput } from '../protocol/parse.js'
 import { strictObject } from '../protocol/strict-object.js'
-import { openLease, type HoldLease } from './delivery/leases.js'
-import type { Asking, QuestionAsker } from './questions/question-askers.js'
-import { notes } from './notes.js'
+import { openLease, releaseOf, type HoldLease } from '../features/delivery/leases.js'
+import type { Asking, QuestionAsker } from '../features/questions/question-askers.js'
+import { notes } from '../features/notes/notes.js'
 import { taskWatchers } from './task-watchers.js'
 import type { Persistence } from './recovery/persistence.js'
 import type { TaskRegistry } from './registry.js'
@@ -97,21 +97,29 @@ export async function waitForTasks(
   )
   try {
     // The signal is checked here, too: a subscriber that was notified of the lease may have aborted it.
-    if (!hasNote && !found.some(isOver) && found.length > 0 && !registry.isDisposed && signal?.aborted !== true) {
+    registry.persistence?.throwIfLost()
+    // Every task is examined, so that the questions of all of them are asked.
+    const areOver = found.filter(isOver).length > 0
+    if (!hasNote && !areOver && found.length > 0 && !registry.isDisposed && signal?.aborted !== true) {
       await waitUntil(registry, { isOver, found, timeoutMs, signal, endsOnNote })
+      registry.persistence?.throwIfLost()
     }
     asking?.end()
-    if (registry.persistence !== undefined) await endsStored(registry.persistence, found)
+    if (registry.persistence !== undefined && !registry.isDisposed) await endsStored(registry.persistence, found)
     // The signal may have aborted during the last `await`.
     signal?.throwIfAborted()
     // One batch reads the records and acknowledges them. Otherwise a task that ends in between would be acknowledged without being in the result.
     return registry.batch(() => {
-      const ended = found.filter(isEnded)
-      const pending = found.filter((entry) => !isEnded(entry)).map((entry) => entry.record)
+      // A disposed registry acknowledges nothing, and with a store the next process delivers what is owed. So it is not returned here.
+      const isKept = (entry: TaskEntry): boolean =>
+        registry.isDisposed && registry.persistence !== undefined && isOutstanding(entry)
+      const isTaken = (entry: TaskEntry): boolean => isEnded(entry) && !isKept(entry)
+      const ended = found.filter(isTaken)
+      const pending = found.filter((entry) => !isTaken(entry)).map((entry) => entry.record)
       const settled = ended.map((entry) => entry.record as SettledTaskInfo)
       const shown = new Set((onSettled?.(settled, pending) ?? settled).map(({ id }) => id))
       const carried = ended.filter(({ record }) => shown.has(record.id))
-      const delivers = registry.persistence !== undefined && carried.some(isOutstanding)
+      const delivers = carried.some(isOutstanding)
       const acknowledge = (): void => {
         registry.send({ type: 'lease.acknowledge', deliveryId, carried: new Set(carried) })
         // The result may also contain tasks that another message carries. They are delivered now, even if that message is refused later.
@@ -121,11 +129,13 @@ export async function waitForTasks(
         acknowledge()
       } else {
         registry.send({ type: 'claims.drop', deliveryId })
-        const release = (): void => registry.send({ type: 'lease.release', deliveryId })
-        hold({ taskIds: carried.map(({ record }) => record.id), acknowledge, release })
+        const release = releaseOf(registry, registry.ledger.lease(deliveryId))
+        const taskIds = carried.map(({ record }) => record.id)
+        hold({ taskIds, acknowledge, release, ...(delivers && { deliveryId }) })
       }
       const records = ended.map((entry) => entry.record as SettledTaskInfo)
-      return { settled: records, pending, unknown, ...(delivers && { deliveryId }) }
+      const isNamed = delivers && registry.persistence !== undefined
+      return { settled: records, pending, unknown, ...(isNamed && { deliveryId }) }
     })
   } catch (error) {
     asking?.end()

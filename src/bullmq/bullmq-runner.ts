@@ -2,13 +2,13 @@
 import type { OutputRunner } from '../engine/runner.js'
 import { aBoolean, aName, checkOptions, numberFrom, required, type OptionTypes } from '../protocol/option-checks.js'
 import { redisAccessTypes, toRedisAddress, type RedisAccess } from './connection.js'
+import { failureLog } from './failure-log.js'
 import { HostLink } from './host-link.js'
 import { workersChannel } from './job-keys.js'
 import { aQueueName, DEFAULT_LOCK_MS, DEFAULT_PREFIX, lockTimes } from './queue-settings.js'
 import { followRun } from './remote-run.js'
 import { interruptedError } from './wire.js'
 
-/** The default of `sendTimeoutMs`. */
 const DEFAULT_SEND_TIMEOUT_MS = 10_000
 
 /** Options of `bullmqRunner`. */
@@ -55,7 +55,9 @@ export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {
   const { sendTimeoutMs = DEFAULT_SEND_TIMEOUT_MS, lockMs = DEFAULT_LOCK_MS } = options
   const name = { prefix, queue }
   const address = toRedisAddress(options)
-  const link = new HostLink({ address, name, sendTimeoutMs, lookMs: lockTimes(lockMs).stalledInterval, log })
+  const logFailure = failureLog(log)
+  const lookMs = lockTimes(lockMs).stalledInterval
+  const link = new HostLink({ address, name, sendTimeoutMs, lookMs, log, logFailure })
   return {
     run: (input, context) => {
       const { durability } = context
@@ -66,7 +68,7 @@ export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {
         )
       }
       const jobId = `${key}-${context.attempt}`
-      return followRun({ link, jobId, workers: workersChannel(name), input, context, log })
+      return followRun({ link, jobId, workers: workersChannel(name), input, context, logFailure })
     },
     survivesHost: true,
     takesMessages,

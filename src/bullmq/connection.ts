@@ -5,8 +5,9 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { aBoolean, aFunction, required, type OptionType, type OptionTypes } from '../protocol/option-checks.js'
+import { aBoolean, aFunction, custom, required, type OptionTypes } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
+import { failureLog } from './failure-log.js'
 
 /** The longest wait between two attempts to connect, in ms. */
 const MAX_RECONNECT_MS = 1000
@@ -27,11 +28,11 @@ export interface RedisAccess {
   readonly log?: (line: string) => void
 }
 
-const aConnection: OptionType = {
-  expected: "'redis://…', 'rediss://…' or options of ioredis",
-  accepts: (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
-  isSecret: true,
-}
+const aConnection = custom(
+  "'redis://…', 'rediss://…' or options of ioredis",
+  (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
+  { isSecret: true },
+)
 
 /** The option types of `RedisAccess`. Functions that take these options spread them into their own tables of option types. */
 export const redisAccessTypes: OptionTypes<RedisAccess> = {
@@ -40,7 +41,6 @@ export const redisAccessTypes: OptionTypes<RedisAccess> = {
   log: aFunction,
 }
 
-/** A checked address of Redis. */
 export interface RedisAddress {
   readonly options: RedisOptions
   /** Host and port, the path of the Unix socket, or the name of the sentinel group. Never contains the password. */
@@ -131,7 +131,35 @@ export function othersAreBack(redis: Redis): () => boolean {
 export const reconnectDelay = (attempt: number): number =>
   Math.min(50 * 2 ** Math.min(attempt - 1, 10), MAX_RECONNECT_MS)
 
-/** The purpose of a connection. */
+/** The error of a Redis that has become a replica. In an error of a script the code is not always the first word. */
+const READ_ONLY = /\bREADONLY\b/
+
+/** A Redis that has refused no write for this time, in ms, counts as a primary again. */
+const PRIMARY_MS = 10_000
+
+/**
+ * Returns options of ioredis that leave a Redis when it has become a replica. After a failover, an open connection may still lead to the old primary,
+ * which refuses all writes from then on; a new connection leads to the new primary.
+ * @param waits whether the refused command is sent again on the new connection
+ * @param onRefused called with each refused write
+ */
+export function leaveReplica(waits: boolean, onRefused: (error: Error) => void) {
+  let refused = 0
+  let refusedAt = -Infinity
+  const isReplica = (): boolean => performance.now() - refusedAt <= PRIMARY_MS
+  return {
+    reconnectOnError: (error: Error): false | 1 | 2 => {
+      if (!READ_ONLY.test(error.message)) return false
+      refused = isReplica() ? refused + 1 : 1
+      refusedAt = performance.now()
+      onRefused(error)
+      return waits ? 2 : 1
+    },
+    // The new connection may lead to the replica again, until the failover is complete.
+    retryStrategy: (attempt: number): number => reconnectDelay(Math.max(attempt, isReplica() ? refused : 0)),
+  }
+}
+
 export interface ConnectionUse {
   /** The name of the connection in the log and in Redis' list of clients. */
   readonly use: string
@@ -143,15 +171,21 @@ export interface ConnectionUse {
   readonly waits?: boolean
 }
 
-/** Opens a connection that reconnects until `disconnect` is called. It logs one line when Redis becomes unreachable, and one line when Redis is back. */
+/**
+ * Opens a connection that reconnects until `disconnect` is called, also when Redis has become a replica. It logs one line when Redis becomes unreachable,
+ * and one line when Redis is back.
+ */
 export function openConnection({ options, name }: RedisAddress, { use, log, waits = true }: ConnectionUse): Redis {
+  const logFailure = failureLog(log)
   const redis = new Redis({
     connectionName: `agent-tasks ${use}`.replaceAll(' ', '-'),
     ...options,
     lazyConnect: false,
     // With 0, commands that Redis has not answered fail as soon as the connection is lost.
     maxRetriesPerRequest: waits ? null : 0,
-    retryStrategy: reconnectDelay,
+    ...leaveReplica(waits, (error) =>
+      logFailure('replica', `Redis at ${name} (${use}) accepts no writes, and is connected again`, error),
+    ),
     maxLoadingRetryTime: LOADING_AGAIN_MS,
     ...(!waits && { enableOfflineQueue: false, autoResendUnfulfilledCommands: false }),
   })

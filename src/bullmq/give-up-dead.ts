@@ -9,15 +9,12 @@ import { interruptedError, WORKER_DIED, writeFailure } from './wire.js'
 /** How long the lock for failing a job lasts, in ms. If the client that holds this lock dies, another client can fail the job after that time. */
 const GIVE_UP_MS = 5000
 
-/** Access to the queue. */
 export interface QueueAccess {
   readonly redis: Redis
   readonly name: QueueName
-  /** Reads a job. */
   readonly findJob: (id: string) => Promise<Job | undefined>
 }
 
-/** Options of `giveUpDead`. */
 export interface GiveUpOptions extends QueueAccess {
   /** The interval between checks, in ms. All clients of the queue together make at most one check in this time. */
   readonly everyMs: number

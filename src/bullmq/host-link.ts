@@ -5,11 +5,12 @@
  */
 import { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { LongTimer } from '../clock.js'
-import { clearLongTimeout, setLongTimeout, systemClock } from '../clock.js'
+import type { LongTimer } from '../system/clock.js'
+import { clearLongTimeout, setLongTimeout, systemClock } from '../system/clock.js'
 import { AgentTasksError } from '../errors.js'
-import { describeFailure } from '../protocol/outcomes.js'
+import { createBackoff } from './backoff.js'
 import { openConnection, othersAreBack, type RedisAddress } from './connection.js'
+import type { LogFailure } from './failure-log.js'
 import { giveUp } from './give-up-dead.js'
 import { hostChannel, jobKeys, RETENTION_SECONDS, workersChannel, type JobKeys, type QueueName } from './job-keys.js'
 import { CANCEL } from './job-scripts.js'
@@ -21,8 +22,8 @@ import { JOB_NAME, type JobData } from './wire.js'
 /** How long the connections stay open without a run, in ms. */
 const LINGER_MS = 1000
 
-/** The wait before a failed attempt to add a job is repeated, in ms. */
-const SEND_AGAIN_MS = 50
+/** The first and the longest wait before a failed attempt to add a job is repeated, in ms. */
+const SEND_AGAIN_MS = { first: 50, most: 1000 } as const
 
 /** How long Redis keeps the output of a run after the host has read how the run ended, in seconds. */
 const KEPT_SECONDS = 3600
@@ -30,7 +31,6 @@ const KEPT_SECONDS = 3600
 /** BullMQ ignores a second add of the same id while it keeps the job: for one day after the job has ended. */
 const JOB_OPTIONS = { removeOnComplete: { age: RETENTION_SECONDS }, removeOnFail: { age: RETENTION_SECONDS } } as const
 
-/** The settings of a link. */
 export interface HostLinkOptions {
   readonly address: RedisAddress
   readonly name: QueueName
@@ -38,6 +38,7 @@ export interface HostLinkOptions {
   /** How often each run reads its state from Redis, in ms, because a pub/sub message can be missed. */
   readonly lookMs: number
   readonly log: (line: string) => void
+  readonly logFailure: LogFailure
 }
 
 interface Connections {
@@ -75,7 +76,6 @@ export class HostLink {
     if (this.#runs.delete(id)) this.#release()
   }
 
-  /** Whether the connection to Redis is open. */
   get isReady(): boolean {
     return this.#connections?.redis.status === 'ready'
   }
@@ -107,6 +107,7 @@ export class HostLink {
   async send(id: string, data: JobData, signal: AbortSignal): Promise<void> {
     const { sendTimeoutMs, address, name } = this.#options
     const until = performance.now() + sendTimeoutMs
+    const backoff = createBackoff(SEND_AGAIN_MS.first, SEND_AGAIN_MS.most)
     let wasSent = false
     let cause: unknown
     for (let left = sendTimeoutMs; left > 0; left = until - performance.now()) {
@@ -122,7 +123,7 @@ export class HostLink {
       } catch (error) {
         cause = error
       }
-      await pause(Math.min(SEND_AGAIN_MS, left))
+      await pause(Math.min(backoff.next(), left))
     }
     if (wasSent) this.#giveUp(id)
     signal.throwIfAborted()
@@ -164,6 +165,8 @@ export class HostLink {
   /** Cancels a job that could not be sent, as soon as Redis answers again. Redis may still receive the request that adds the job. */
   #giveUp(id: string): void {
     this.#use()
+    const { lookMs, logFailure } = this.#options
+    const backoff = createBackoff(lookMs)
     const tryIt = async (): Promise<void> => {
       for (;;) {
         try {
@@ -172,9 +175,9 @@ export class HostLink {
             return
           }
         } catch (error) {
-          if (this.isReady) this.#options.log(`Job ${id}: ${describeFailure(error)}`)
+          if (this.isReady) logFailure('give up', `Job ${id} cannot be cancelled`, error)
         }
-        await pause(this.#options.lookMs)
+        await backoff.wait()
       }
     }
     void tryIt().finally(() => this.#release())
@@ -194,7 +197,7 @@ export class HostLink {
 
   #open(): Connections {
     if (this.#connections !== undefined) return this.#connections
-    const { address, name, log, lookMs } = this.#options
+    const { address, name, log, logFailure, lookMs } = this.#options
     const redis = openConnection(address, { use: `host of ${name.queue}`, log, waits: false })
     const subscriber = openConnection(address, { use: `hints of ${name.queue}`, log })
     const queue = new Queue(name.queue, { connection: redis, prefix: name.prefix })
@@ -205,7 +208,9 @@ export class HostLink {
     }
     redis.on('ready', wakeAll)
     redis.once('ready', () => {
-      reportFindings(redis, { name: address.name, log }).catch((error: unknown) => log(describeFailure(error)))
+      reportFindings(redis, { name: address.name, log }).catch((error: unknown) =>
+        logFailure('check', `Queue ${name.queue}`, error),
+      )
     })
     subscriber.on('message', (_channel, message) => {
       const [id = '', output] = message.split('\n', 2)

@@ -1,12 +1,10 @@
 /** The keys that this package adds to each BullMQ job in Redis, and the pub/sub channels of a queue. */
 
-/** The prefix and name of a BullMQ queue. */
 export interface QueueName {
   readonly prefix: string
   readonly queue: string
 }
 
-/** The id of a job, and the names of its keys in Redis. */
 export interface JobKeys {
   readonly id: string
   /** The prefix of BullMQ's keys of the queue. Only Lua scripts use the keys under this prefix (`bullmq-layout.ts`). */

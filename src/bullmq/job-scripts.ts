@@ -86,7 +86,8 @@ return bull.silent(queue)
 )
 
 /**
- * Takes the lock of a job whose worker is dead, and stores why its run failed. The caller then fails the job under this lock (`Job.moveToFailed`).
+ * Takes the lock of a job whose worker is dead, and stores why its run failed, if the worker has not stored that. The caller then fails the job under
+ * this lock (`Job.moveToFailed`).
  * @returns 1, or 0 when the job is locked or has ended
  */
 export const GIVE_UP = script(
@@ -94,7 +95,7 @@ export const GIVE_UP = script(
   ['queue', 'id', 'token', 'lockMs', 'failure', 'keptSeconds'],
   `${bullmqLayout}
 if not bull.seize(queue, id, token, lockMs) then return 0 end
-redis.call('HSET', agent, 'failure', failure)
+redis.call('HSETNX', agent, 'failure', failure)
 redis.call('EXPIRE', agent, keptSeconds)
 return 1
 `,
@@ -198,7 +199,7 @@ return 1
  *
  * `write` identifies this write. A worker repeats a write when it received no reply; the repetition changes nothing. `host` is the channel of the host
  * that sent the job. `entryBytes` is the size that each entry of `up` counts in addition to its text. The items follow as further arguments, three
- * for each: kind (`output`, `progress`, `set` or `delete`), name and text.
+ * for each: kind (`output`, the name of a reported field, `set` or `delete`), name and text.
  * @returns 1; 0 when another worker holds the lock, or the job has ended or does not exist
  */
 export const WRITE = script(

@@ -1,8 +1,9 @@
 /**
- * The updates of a run that the worker has not yet written to Redis, in order. While Redis cannot be reached, the oldest output and progress is
+ * The updates of a run that the worker has not yet written to Redis, in order. While Redis cannot be reached, the oldest output and reports are
  * dropped. Other updates (`set` and `delete`) are never dropped; the number of names limits them.
  */
-import { partsOf } from '../text/cut-text.js'
+import type { ReportedField } from '../../machines/record-fields.js'
+import { partsOf } from '../data/cut-text.js'
 
 /** The size that a stream entry counts in addition to its text, in bytes. */
 export const ENTRY_BYTES = 64
@@ -10,13 +11,12 @@ export const ENTRY_BYTES = 64
 /** The maximum size of one entry of output, in bytes. */
 const PART_BYTES = 65_536
 
-/** The kinds of updates that are written as entries of a stream. */
-export type SaidText = 'output' | 'progress'
+/** The kinds of updates that are written as entries of a stream: output, and reports of a field. */
+export type SaidText = 'output' | ReportedField
 
-/** One update. */
 export interface OutgoingItem {
   readonly what: SaidText | 'set' | 'delete'
-  /** The field that is set or deleted; empty for output and progress. */
+  /** The field that is set or deleted; empty for output and reports. */
   readonly name: string
   readonly text: string
   readonly bytes: number
@@ -25,10 +25,10 @@ export interface OutgoingItem {
 export class Outgoing {
   readonly #maxBytes: number
   #items: OutgoingItem[] = []
-  /** The size of output and progress, in bytes. */
+  /** The size of output and reports, in bytes. */
   #bytes = 0
 
-  /** @param maxBytes the limit for output and progress, in bytes */
+  /** @param maxBytes the limit for output and reports, in bytes */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
@@ -47,10 +47,10 @@ export class Outgoing {
     this.#drop()
   }
 
-  /** Adds a progress report. Replaces the previous item if that is a progress report, too. */
-  report(progress: string): void {
-    if (this.#items.at(-1)?.what === 'progress') this.#replaceLast('progress', progress)
-    else this.#push('progress', '', progress)
+  /** Adds a report. Replaces the previous item if that is a report of the same field. */
+  report(field: ReportedField, value: string): void {
+    if (this.#items.at(-1)?.what === field) this.#replaceLast(field, value)
+    else this.#push(field, '', value)
     this.#drop()
   }
 
@@ -65,7 +65,7 @@ export class Outgoing {
     this.#push('delete', name, '')
   }
 
-  /** Removes and returns the oldest items: at least one, and at most `maxBytes` of output and progress. */
+  /** Removes and returns the oldest items: at least one, and at most `maxBytes` of output and reports. */
   take(maxBytes: number): OutgoingItem[] {
     let [count, bytes] = [0, 0]
     for (const item of this.#items) {
@@ -79,12 +79,12 @@ export class Outgoing {
   }
 
   #push(what: OutgoingItem['what'], name: string, text: string): void {
-    const bytes = what === 'output' || what === 'progress' ? Buffer.byteLength(text) + ENTRY_BYTES : 0
+    const bytes = what === 'set' || what === 'delete' ? 0 : Buffer.byteLength(text) + ENTRY_BYTES
     this.#items.push({ what, name, text, bytes })
     this.#bytes += bytes
   }
 
-  #replaceLast(what: 'output' | 'progress', text: string): void {
+  #replaceLast(what: SaidText, text: string): void {
     this.#bytes -= this.#items.pop()?.bytes ?? 0
     this.#push(what, '', text)
   }

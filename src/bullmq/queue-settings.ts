@@ -1,5 +1,5 @@
 /** The settings that the hosts and workers of a queue must share. */
-import type { OptionType } from '../protocol/option-checks.js'
+import { aText } from '../protocol/option-checks.js'
 
 /** The default of `lockMs`: how long after a worker's death its tasks fail, in ms. */
 export const DEFAULT_LOCK_MS = 15_000
@@ -7,11 +7,7 @@ export const DEFAULT_LOCK_MS = 15_000
 /** The default of BullMQ, which dashboards expect, too. */
 export const DEFAULT_PREFIX = 'bull'
 
-/** The name of a queue. */
-export const aQueueName: OptionType = {
-  expected: "the name of a queue: at least 1 character, and no ':'",
-  accepts: (value) => typeof value === 'string' && value !== '' && !value.includes(':'),
-}
+export const aQueueName = aText("the name of a queue: at least 1 character, and no ':'", /^[^:]+$/)
 
 /**
  * Divides `lockMs` into time limits, so that the task of a dead worker fails within `lockMs`: first its lock expires, then the next check finds the

@@ -1,12 +1,10 @@
-/** Checks whether a Redis keeps the data that it has accepted. The checks read its version and three of its settings. */
+/** Checks whether a Redis can be used, and keeps the data that it has accepted. The checks read its version, its role and its settings. */
 import type { Redis } from 'ioredis'
 import { AgentTasksError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
 
-/** The result of one check. */
 export interface RedisFinding {
-  /** What was checked. */
-  readonly check: 'access' | 'version' | 'maxmemory-policy' | 'appendonly' | 'appendfsync'
+  readonly check: 'access' | 'version' | 'role' | 'mode' | 'maxmemory-policy' | 'appendonly' | 'appendfsync'
   /** `lossy`: accepted tasks can be lost, as `detail` explains. `note`: for information. `unusable`: this package cannot use the Redis. */
   readonly state: 'ok' | 'note' | 'lossy' | 'unusable'
   /** The result as a sentence. If `state` is `ok`, only the version or the value of the setting. */
@@ -39,7 +37,7 @@ const logged = new Set<string>()
 
 /**
  * Checks a Redis before it is used, and logs each risk once for each process.
- * @throws AgentTasksError with the code `REDIS_UNUSABLE` when Redis refuses the connection or is too old
+ * @throws AgentTasksError with the code `REDIS_UNUSABLE` when Redis refuses the connection, is too old, a replica or a node of a Redis Cluster
  */
 export async function reportFindings(
   redis: Redis,
@@ -64,6 +62,8 @@ export function judgeRedis(info: string, fsync: string): RedisFinding[] {
   const read = (field: string): string | undefined => new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(info)?.[1]
   return [
     judgeVersion(read('redis_version') ?? '', read('valkey_version')),
+    ...judgeRole(read('role'), `${read('master_host') ?? ''}:${read('master_port') ?? ''}`),
+    ...judgeMode(read('redis_mode') ?? read('server_mode')),
     judgePolicy(read('maxmemory_policy')),
     ...judgeFile(read('aof_enabled'), fsync),
   ]
@@ -80,6 +80,18 @@ function judgeVersion(version: string, valkey: string | undefined): RedisFinding
         state: 'unusable',
         detail: `${name} is too old. Use version ${LEAST_VERSION.join('.')} or newer.`,
       }
+}
+
+function judgeRole(role: string | undefined, primary: string): RedisFinding[] {
+  if (role !== 'slave') return []
+  const detail = `This Redis is a replica of ${primary}, and a replica accepts no tasks. Connect to its primary.`
+  return [{ check: 'role', state: 'unusable', detail }]
+}
+
+function judgeMode(mode: string | undefined): RedisFinding[] {
+  if (mode !== 'cluster') return []
+  const detail = 'This Redis is a node of a Redis Cluster, which is not supported. Use a Redis with cluster-enabled no.'
+  return [{ check: 'mode', state: 'unusable', detail }]
 }
 
 function judgePolicy(policy: string | undefined): RedisFinding {

@@ -2,18 +2,19 @@
  * The host's side of a run on a worker. The host reads all updates from Redis at intervals. A pub/sub message only makes the next read happen
  * earlier.
  */
+import { RECORD_FIELDS, REPORTED_FIELDS } from '../../machines/record-fields.js'
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
-import { systemClock } from '../clock.js'
-import { defined } from '../defined.js'
+import { systemClock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { RunContext, RunInput } from '../engine/runner.js'
-import { messageOf, describeFailure } from '../protocol/outcomes.js'
+import { messageOf } from '../protocol/outcomes.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
-import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES, NO_MESSAGES } from '../async-tasks/questions/inbox.js'
+import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES, NO_MESSAGES } from '../features/questions/inbox.js'
+import { createBackoff } from './backoff.js'
+import type { LogFailure } from './failure-log.js'
 import type { HostLink } from './host-link.js'
 import { RETENTION_SECONDS } from './job-keys.js'
 import { LOOK, TELL } from './job-scripts.js'
-import type { SaidText } from './outgoing.js'
-import { pause } from './timing.js'
 import { interruptedError, parseOrUndefined, readFailure, readReturnValue, toJobData, WORKER_DIED } from './wire.js'
 
 /** The maximum number of stream entries in one read. */
@@ -22,8 +23,8 @@ const ENTRIES = 64
 /** How long a host follows an aborted run while Redis cannot be reached, in ms. After that its task ends with an error. */
 const ABORTED_MS = 60_000
 
-/** The wait before the host repeats a message that Redis did not accept, in ms. */
-const TELL_AGAIN_MS = 200
+/** The first and the longest wait before the host repeats a message that Redis did not accept, in ms. */
+const TELL_AGAIN_MS = { first: 200, most: 2000 } as const
 
 /** The state and the updates of a run, as one read returns them. */
 interface Look {
@@ -36,7 +37,6 @@ interface Look {
   readonly seen: string
 }
 
-/** Options of `followRun`. */
 export interface RemoteRunOptions {
   readonly link: HostLink
   readonly jobId: string
@@ -44,7 +44,7 @@ export interface RemoteRunOptions {
   readonly workers: string
   readonly input: RunInput
   readonly context: RunContext
-  readonly log: (line: string) => void
+  readonly logFailure: LogFailure
 }
 
 type Tell = readonly [what: 'message' | 'answer' | 'wrapUp', number: string, text: string]
@@ -68,7 +68,6 @@ class RemoteRun {
   #isAwake = false
   /** The output as JSON, if the pub/sub message about the end contained it. */
   #output: string | undefined
-  #lastError = ''
   #hasEnded = false
 
   constructor(options: RemoteRunOptions) {
@@ -87,11 +86,21 @@ class RemoteRun {
       this.#cancelledAt = performance.now()
       wake()
     }
+    const { left } = durability ?? {}
     const { wrapUp } = context
     const concludes = (): void => void this.#tell(['wrapUp', '', messageOf(wrapUp.reason) ?? ''])
     link.join(jobId, wake)
     signal.addEventListener('abort', onAbort)
     if (signal.aborted) onAbort()
+    const free = (): void => {
+      this.#hasEnded = true
+      signal.removeEventListener('abort', onAbort)
+      wrapUp.removeEventListener('abort', concludes)
+      left?.removeEventListener('abort', free)
+      link.leave(jobId)
+    }
+    // The next process follows the job. This run waits for ever, because its task has not ended.
+    left?.addEventListener('abort', free, { once: true })
     try {
       if (durability?.isResumed !== true) {
         this.#seen = {}
@@ -102,28 +111,28 @@ class RemoteRun {
       if (wrapUp.aborted) concludes()
       void this.#forwardMessages()
       for (;;) {
+        if (left?.aborted === true) await new Promise(() => undefined)
         // A job that was just sent has no updates yet.
         if (isNew) await this.#waitForUpdates()
         isNew = false
         if (this.#output !== undefined) return this.#read({ state: 'completed', end: this.#output, failure: '' })
         this.#isAwake = false
         const look = await this.#pass()
+        // What was read after the end of this process's use is read again by the next one.
+        if (left?.aborted === true) continue
         if (look !== undefined && isEnd(look) && look.entries.length < ENTRIES) return this.#read(look)
         if (look === undefined || look.entries.length < ENTRIES) await this.#waitForUpdates()
       }
     } finally {
-      this.#hasEnded = true
-      signal.removeEventListener('abort', onAbort)
-      wrapUp.removeEventListener('abort', concludes)
+      free()
       for (const question of this.#asked.values()) question.abort()
-      link.leave(jobId)
     }
   }
 
   #send(): Promise<void> {
     const { link, jobId, input, context } = this.#options
     const { owner, attempt, trace, signal } = context
-    const data = toJobData(input, { owner, attempt, host: link.channel, ...defined({ trace }) })
+    const data = toJobData(input, { owner, attempt, host: link.channel, ...omitUndefined({ trace }) })
     return link.send(jobId, data, signal)
   }
 
@@ -132,7 +141,7 @@ class RemoteRun {
    * sent again.
    */
   async #pass(): Promise<Look | undefined> {
-    const { link, jobId, context, log } = this.#options
+    const { link, jobId, context, logFailure } = this.#options
     try {
       if (!link.isReady) throw new Error('Redis cannot be reached.')
       if (context.signal.aborted && !this.#isCancelStored) {
@@ -158,9 +167,7 @@ class RemoteRun {
       if (error instanceof Error && 'code' in error && ['INTERRUPTED', 'START_FAILED'].includes(String(error.code))) {
         throw error
       }
-      const text = describeFailure(error)
-      if (text !== this.#lastError) log(`Job ${jobId}: ${text}`)
-      this.#lastError = text
+      logFailure('look', `Job ${jobId} cannot be followed`, error)
       return undefined
     }
   }
@@ -211,13 +218,9 @@ class RemoteRun {
     const { context } = this.#options
     for (const [id, [what, text = '']] of entries) {
       this.#cursor = id
-      switch (what as SaidText) {
-        case 'output':
-          context.append(text)
-          break
-        case 'progress':
-          context.report(parseOrUndefined(text) as number)
-      }
+      if (what === 'output') context.append(text)
+      const field = REPORTED_FIELDS.find((reported) => reported === what)
+      if (field !== undefined) context[RECORD_FIELDS[field].method](parseOrUndefined(text) as never)
     }
     this.#seen ??= toSums(seen)
     this.#spend(toSums(spent))
@@ -276,14 +279,17 @@ class RemoteRun {
       mostEntries: MAX_WAITING_MESSAGES,
       mostBytes: MAX_WAITING_BYTES,
     }
+    const backoff = createBackoff(TELL_AGAIN_MS.first, TELL_AGAIN_MS.most)
     while (!this.#hasEnded) {
       try {
         const told = await link.run(TELL, { agent, down }, args)
         if (told !== -1) return
+        // The run has not taken its earlier messages yet. Redis itself works.
+        backoff.reset()
       } catch {
         // `openConnection` logs connection errors.
       }
-      await pause(TELL_AGAIN_MS)
+      await backoff.wait()
     }
   }
 

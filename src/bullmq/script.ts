@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 
-/** A script in Lua. */
 export interface Script<Key extends string = string, Argument extends string = string> {
   readonly lua: string
   /** The SHA-1 digest by which Redis finds the script in its cache. */

@@ -1,24 +1,26 @@
 /** Starts a worker, which runs tasks that hosts send through Redis. */
 import { Job, Worker } from 'bullmq'
-import { systemClock, clearLongTimeout, setLongTimeout } from '../clock.js'
-import { aRunnable, flatRunner } from '../engine/definition.js'
+import { systemClock, clearLongTimeout, setLongTimeout } from '../system/clock.js'
+import { aRunnable, resolveRunner } from '../engine/definition.js'
 import type { Runner } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import {
   aName,
+  checkOption,
   checkOptions,
   integerFrom,
   limitFrom,
   numberFrom,
   recordOf,
   required,
+  type OptionTypes,
 } from '../protocol/option-checks.js'
-import type { OptionTypes } from '../protocol/option-checks.js'
-import { describeFailure } from '../protocol/outcomes.js'
 import { openConnection, othersAreBack, redisAccessTypes, toRedisAddress, type RedisAccess } from './connection.js'
+import { failureLog } from './failure-log.js'
 import { giveUpDead } from './give-up-dead.js'
 import { jobKeys, workersChannel, type QueueName } from './job-keys.js'
 import { ANNOUNCE } from './job-scripts.js'
+import { pauseOnErrors } from './paused-worker.js'
 import { aQueueName, DEFAULT_LOCK_MS, DEFAULT_PREFIX, lockTimes } from './queue-settings.js'
 import { RecentIds } from './recent-ids.js'
 import { reportFindings } from './redis-checks.js'
@@ -50,7 +52,7 @@ export interface WorkerOptions extends RedisAccess {
   readonly concurrency?: number
   /** How long after this worker's death its tasks fail or are run again, in ms. Hosts must use the same value. Default 15000. */
   readonly lockMs?: number
-  /** How long `drain` waits for running tasks, in ms. After that they are stopped and fail with `INTERRUPTED`. Default Infinity. */
+  /** How long `drain` waits for running tasks, in ms. After that they are stopped, and interrupted if they return no result. Default Infinity. */
   readonly drainMs?: number
   /** The prefix of BullMQ's keys in Redis. Hosts must use the same value. Default `bull`. */
   readonly prefix?: string
@@ -71,7 +73,7 @@ export interface AgentWorker {
   readonly running: number
   /** Stops accepting tasks. Resolves when the running tasks have ended, or were stopped after `drainMs`, and the connections are closed. */
   drain(): Promise<void>
-  /** Stops accepting tasks, and stops the running ones at once; they fail with `INTERRUPTED`. Resolves when the connections are closed. */
+  /** Stops accepting tasks, and stops the running ones at once. Those that return no result are interrupted, which uses up no attempt. Resolves when the connections are closed. */
   close(): Promise<void>
   /** Calls `close`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
@@ -81,22 +83,23 @@ export interface AgentWorker {
  * Starts a worker. Resolves when the worker is connected. Waits without a time limit for a Redis that cannot be reached yet.
  * @throws InvalidInputError for an invalid option
  * @throws InvalidInputError for a Redis that has no password and that other machines can reach
- * @throws AgentTasksError with the code `REDIS_UNUSABLE` for a Redis that is too old or refuses the connection
+ * @throws AgentTasksError with the code `REDIS_UNUSABLE` for a Redis that is too old, refuses the connection, is a replica, or is a node of a Redis Cluster
  */
 export async function startWorker(options: WorkerOptions): Promise<AgentWorker> {
   checkOptions(options, optionTypes)
   const names = Object.keys(options.subagents)
   if (names.length === 0) throw new InvalidInputError('options.subagents', options.subagents, 'at least one subagent')
   for (const name of names) {
-    if (!aQueueName.accepts(name)) throw new InvalidInputError('options.subagents', name, aQueueName.expected)
+    checkOption(name, aQueueName, ['options', 'subagents'])
   }
   const { log = (line) => console.error(line) } = options
+  const logFailure = failureLog(log)
   const address = toRedisAddress(options)
   const redis = openConnection(address, { use: 'worker', log })
   const subscriber = openConnection(address, { use: 'worker hints', log })
   const runs = new Map<string, WorkerRun>()
   const known = new RecentIds(KNOWN_RUNS)
-  let stopped: Error | undefined
+  let isStopped = false
   const { lockMs = DEFAULT_LOCK_MS, concurrency = 1, drainMs = Infinity, prefix = DEFAULT_PREFIX } = options
   const { lockDuration, stalledInterval, pollMs } = lockTimes(lockMs)
   const channels = new Map(names.map((queue) => [workersChannel({ prefix, queue }), queue]))
@@ -109,9 +112,11 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     throw error
   }
   subscriber.on('message', (channel, id) => runs.get(`${channels.get(channel) ?? ''}:${id}`)?.wake())
+  const isReady = (): boolean => redis.status === 'ready'
+  const stopPausing: (() => void)[] = []
   const findJobs = new Map<string, (id: string) => Promise<Job | undefined>>()
   const workers = Object.entries(options.subagents).map(([queue, subagent]) => {
-    const runner = flatRunner(subagent)
+    const runner = resolveRunner(subagent)
     const name: QueueName = { prefix, queue }
     const hostOf = (data: unknown): string =>
       typeof data === 'object' && data !== null && 'host' in data && typeof data.host === 'string' ? data.host : ''
@@ -126,7 +131,15 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
       async (job, token = '') => {
         const id = job.id ?? ''
         const data = readJobData(job.data)
-        const run = new WorkerRun({ redis, keys: jobKeys(name, id), token, lockMs: lockDuration, data, log })
+        const run = new WorkerRun({
+          redis,
+          keys: jobKeys(name, id),
+          token,
+          lockMs: lockDuration,
+          data,
+          log,
+          logFailure,
+        })
         const key = `${queue}:${id}`
         if (!known.add(key)) {
           // Redis has lost the job, and the host has sent it again. The first run of this job stops when it finds that it does not hold the lock.
@@ -135,7 +148,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
         }
         runs.set(key, run)
         // The worker began to close while this job was being fetched.
-        if (stopped !== undefined) run.abort(stopped)
+        if (isStopped) run.suspend()
         try {
           return await run.run(runner)
         } finally {
@@ -162,8 +175,9 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     worker.on('failed', announce)
     worker.on('error', (error) => {
       // While Redis cannot be reached, `openConnection` logs the error.
-      if (redis.status === 'ready') log(`Queue ${queue}: ${describeFailure(error)}`)
+      if (isReady()) logFailure('queue', `Queue ${queue}`, error)
     })
+    stopPausing.push(pauseOnErrors(worker, isReady))
     return worker
   })
   const stopPolling = every(pollMs, () => {
@@ -180,13 +194,12 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     }
   })
   const stop = (): void => {
-    stopped ??= interruptedError(
-      'The worker that ran this task was stopped. Launch the task again if its result is still needed.',
-    )
-    for (const run of runs.values()) run.abort(stopped)
+    isStopped = true
+    for (const run of runs.values()) run.suspend()
   }
   let ending: Promise<void> | undefined
   const end = async (waitMs: number): Promise<void> => {
+    for (const stopOne of stopPausing) stopOne()
     const closed = Promise.all(workers.map((worker) => worker.close()))
     let giveUp = (): void => undefined
     const late = new Promise<void>((resolve) => (giveUp = resolve))

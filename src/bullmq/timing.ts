@@ -1,5 +1,5 @@
 /** Waits and time limits. */
-import { systemClock, unrefTimer, withTimeLimit } from '../clock.js'
+import { systemClock, unrefTimer, withTimeLimit } from '../system/clock.js'
 
 export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {

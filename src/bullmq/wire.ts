@@ -3,10 +3,10 @@ import { z } from 'zod'
 import type { OutputObject } from '../../machines/records.js'
 import type { RunInput } from '../engine/runner.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
-import { jsonBytes } from '../json/json-size.js'
+import { jsonBytes } from '../data/json-size.js'
 import { lazily } from '../protocol/lazily.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
-import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
 
 /** The name of every job. Dashboards show it. */
 export const JOB_NAME = 'run'
@@ -30,7 +30,6 @@ const jobDataSchema = lazily(() =>
   }),
 )
 
-/** The data of a job. */
 export type JobData = z.output<ReturnType<typeof jobDataSchema>>
 
 /**
@@ -80,10 +79,11 @@ const failureSchema = lazily(() =>
     exitCode: z.number().optional(),
     signal: z.string().optional(),
     retryAfterMs: z.number().optional(),
+    wasSuspended: z.boolean().optional(),
   }),
 )
 
-const FAILURE_FIELDS = ['name', 'code', 'status', 'exitCode', 'signal', 'retryAfterMs'] as const
+const FAILURE_FIELDS = ['name', 'code', 'status', 'exitCode', 'signal', 'retryAfterMs', 'wasSuspended'] as const
 
 /** Converts the error of a run to JSON. Never throws. */
 export function writeFailure(reason: unknown): string {
@@ -119,7 +119,13 @@ export function parseOrUndefined(json: string): unknown {
 /** Makes the error of a run that was stopped from outside, or whose outcome is unknown. */
 export const interruptedError = (message: string): AgentTasksError => new AgentTasksError('INTERRUPTED', message)
 
-/** The error message of a task whose worker has died. */
+/** Makes the error of a run that was stopped because its worker was closed. Its retry uses up no attempt (promise K13). */
+export const stoppedError = (): AgentTasksError =>
+  Object.assign(
+    interruptedError('The worker that ran this task was stopped. Launch the task again if its result is still needed.'),
+    { wasSuspended: true },
+  )
+
 export const WORKER_DIED =
   'The worker that ran this task ended before the task did. Launch the task again if its result is still needed.'
 

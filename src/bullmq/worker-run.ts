@@ -1,25 +1,28 @@
 /** The worker's side of a run. It writes the updates of the run to Redis in order, and reads there what the host has sent. */
 import type { Redis } from 'ioredis'
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
-import { Inbox } from '../async-tasks/questions/inbox.js'
-import { systemClock } from '../clock.js'
-import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
-import { defined } from '../defined.js'
-import type { FlatRunner, RunContext, RunInput } from '../engine/runner.js'
+import { isSuspension, suspension } from '../async-tasks/cancel-reason.js'
+import { Inbox } from '../features/questions/inbox.js'
+import { systemClock } from '../system/clock.js'
+import { isolateAbortListeners } from '../isolation/isolated-signal.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { reportMethods } from '../engine/report-methods.js'
+import type { ResolvedRunner, RunContext, RunInput } from '../engine/runner.js'
 import { AgentTasksError, FamilyError, InvalidInputError, QuestionWithdrawnError } from '../errors.js'
 import { spendSchema, type SpentAmount } from '../protocol/budget.js'
-import { jsonBytes } from '../json/json-size.js'
+import { jsonBytes } from '../data/json-size.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { parseInput } from '../protocol/parse.js'
-import { toPlainData } from '../json/plain-data.js'
+import { toPlainData } from '../data/plain-data.js'
 import { taskAnswerSchema, taskQuestionSchema, type TaskQuestionInput } from '../protocol/task-questions.js'
 import type { SubagentRequest } from '../tools/subagents.js'
+import { createBackoff } from './backoff.js'
+import type { LogFailure } from './failure-log.js'
 import { RETENTION_SECONDS, type JobKeys } from './job-keys.js'
 import { BEGIN_RUN, KEEP_LOCK, TAKE, WRITE } from './job-scripts.js'
 import { ENTRY_BYTES, Outgoing } from './outgoing.js'
 import { runScript } from './script.js'
-import { pause } from './timing.js'
-import { interruptedError, parseOrUndefined, toReturnValue, writeFailure, type JobData } from './wire.js'
+import { interruptedError, parseOrUndefined, stoppedError, toReturnValue, writeFailure, type JobData } from './wire.js'
 
 /** The limit for unwritten output in the worker, and for unread output in Redis, in bytes (1 MiB each). */
 const MAX_UP_BYTES = 1024 * 1024
@@ -30,13 +33,12 @@ const WRITE_BYTES = 256 * 1024
 /** The maximum number of open questions of a run, and the maximum size of one question, in bytes of JSON. */
 const MAX_QUESTIONS = { open: 16, bytes: 65_536 } as const
 
-/** The wait before the worker repeats a write that Redis refused, in ms. Redis refuses writes when it is out of memory, for example. */
+/** The first wait before the worker repeats a write that Redis refused, in ms. Redis refuses writes when it is out of memory, for example. */
 const WRITE_AGAIN_MS = 1000
 
 /** The input of a run on a worker. It has the fields of `launch` and those of the tool `task`. */
 export type WorkerInput = RunInput & SubagentRequest
 
-/** Options of a run. */
 export interface WorkerRunOptions {
   readonly redis: Redis
   readonly keys: JobKeys
@@ -46,6 +48,7 @@ export interface WorkerRunOptions {
   readonly lockMs: number
   readonly data: JobData
   readonly log: (line: string) => void
+  readonly logFailure: LogFailure
 }
 
 /** What the host has sent: the reason of a cancellation, the reason to wrap up early, answers (number, text, number, text, …), and messages. */
@@ -92,20 +95,23 @@ export class WorkerRun {
   }
 
   /** Runs the task until it ends. When the task fails, writes the details of the failure to Redis and rejects with its message. */
-  async run(runner: FlatRunner<WorkerInput>): Promise<OutputObject> {
+  async run(runner: ResolvedRunner<WorkerInput>): Promise<OutputObject> {
     try {
       const input = toInput(this.#options.data)
       const context = this.#context(runner)
       await this.#begin()
       const value = await new Promise((done) => done(runner.run(input, context)))
       const output = toReturnValue(value)
+      // An empty output says only that the run has stopped.
+      if (isSuspension(this.#abort.signal) && Object.keys(output).length === 0) throw stoppedError()
       await this.#end()
       return output
-    } catch (reason) {
+    } catch (error) {
+      const reason = isSuspension(this.#abort.signal) ? stoppedError() : error
       this.#outgoing.set('failure', writeFailure(reason))
       this.#write()
       await this.#end()
-      throw new Error(describeFailure(reason), { cause: reason })
+      throw new Error(describeFailure(reason), { cause: error })
     }
   }
 
@@ -113,15 +119,25 @@ export class WorkerRun {
     this.#abort.abort(reason)
   }
 
+  /**
+   * Asks the run to stop, because its worker is being closed. What it returns completes its task; otherwise it was interrupted. That is written at
+   * once, so that it is known even if the worker does not live until the end of the run.
+   */
+  suspend(): void {
+    if (this.#abort.signal.aborted) return
+    this.#send(() => this.#outgoing.set('failure', writeFailure(stoppedError())))
+    this.abort(suspension())
+  }
+
   /** Takes the lock again if it has expired, for example during an outage of Redis. If the job was failed meanwhile, stops the run. Never rejects. */
   async keepLock(): Promise<void> {
-    const { redis, keys, token, lockMs, log } = this.#options
+    const { redis, keys, token, lockMs, logFailure } = this.#options
     const { queue, id } = keys
     try {
       if ((await runScript(redis, KEEP_LOCK, {}, { queue, id, token, lockMs })) !== 1) this.#loseLock()
     } catch (error) {
       // The next write takes the lock again, or the end of the run does.
-      log(`Redis: ${describeFailure(error)}`)
+      logFailure('lock', `Task ${this.#options.data.input.id}: the lock cannot be renewed`, error)
     }
   }
 
@@ -162,7 +178,13 @@ export class WorkerRun {
     }
     this.#takeAgain = false
     this.#taking = this.#take()
-      .catch((error: unknown) => this.#options.log(`Redis: ${describeFailure(error)}`))
+      .catch((error: unknown) =>
+        this.#options.logFailure(
+          'take',
+          `Task ${this.#options.data.input.id}: messages of its host cannot be read`,
+          error,
+        ),
+      )
       .finally(() => {
         this.#taking = undefined
         if (this.#takeAgain) this.wake()
@@ -202,7 +224,7 @@ export class WorkerRun {
     else question.reject(new QuestionWithdrawnError(this.#options.data.input.id))
   }
 
-  #context({ takesMessages = false }: FlatRunner<WorkerInput>): RunContext {
+  #context({ takesMessages = false }: ResolvedRunner<WorkerInput>): RunContext {
     const { data } = this.#options
     const { id } = data.input
     const noFamily = (): never => {
@@ -218,7 +240,7 @@ export class WorkerRun {
       taskId: id,
       owner: data.owner,
       attempt: data.attempt,
-      ...defined({ trace: data.trace }),
+      ...omitUndefined({ trace: data.trace }),
       // A worker has no store that records the programs of a run. They are ended when this process dies.
       durability: {
         folder: undefined,
@@ -227,7 +249,9 @@ export class WorkerRun {
         startedAt: systemClock.now(),
         saveProgram: () => Promise.resolve(),
       },
-      report: (progress) => this.#send(() => this.#outgoing.report(JSON.stringify(toPlainData(progress)))),
+      ...reportMethods((field, value) =>
+        this.#send(() => this.#outgoing.report(field, JSON.stringify(toPlainData(value)))),
+      ),
       append: (text) => this.#send(() => this.#outgoing.append(text)),
       spend: (amount) => this.#spend(amount),
       ask: (question, options) => this.#ask(question, options?.signal),
@@ -324,7 +348,8 @@ export class WorkerRun {
   }
 
   async #writeAll(): Promise<void> {
-    const { redis, keys, token, lockMs, data, log } = this.#options
+    const { redis, keys, token, lockMs, data, logFailure } = this.#options
+    const backoff = createBackoff(WRITE_AGAIN_MS)
     while (!this.#outgoing.isEmpty && this.#isCurrent) {
       // Waits for the end of the tick, so that all updates of this tick become one write.
       await Promise.resolve()
@@ -345,11 +370,12 @@ export class WorkerRun {
         try {
           const isCurrent = await runScript(redis, WRITE, { agent: keys.agent, up: keys.up }, args, said)
           isWritten = true
+          backoff.reset()
           if (isCurrent !== 1) this.#loseLock()
         } catch (error) {
           if (redis.status === 'end') return
-          log(`Task ${data.input.id}: output or progress cannot be written to Redis: ${describeFailure(error)}`)
-          await pause(WRITE_AGAIN_MS)
+          logFailure('write', `Task ${data.input.id}: output or progress cannot be written to Redis`, error)
+          await backoff.wait()
         }
       }
     }
@@ -379,6 +405,6 @@ function toInput({ input: { params, ...input } }: JobData): WorkerInput {
     subagent_name: subagentName,
     goal_prompt: goalPrompt,
     ...input,
-    ...defined({ params: further }),
+    ...omitUndefined({ params: further }),
   })
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 import { SOCKET_VARIABLE, TOKEN_VARIABLE } from '../runners/question-socket.js'
@@ -68,7 +68,7 @@ async function ask(message: string, options: AskOptions, io: ProgramIO): Promise
   const seconds = options.timeoutSeconds
   const timeoutMs = seconds === undefined ? undefined : readInteger('--timeout-seconds', seconds, 1, 2_000_000) * 1000
   const schema = await schemaOf(options)
-  const line = JSON.stringify({ token, message, ...defined({ schema }) })
+  const line = JSON.stringify({ token, message, ...omitUndefined({ schema }) })
   const terminal = createTerminal(io, 'stderr')
   const reply = await exchange(path, line, timeoutMs)
   if (reply === 'timeout') {

@@ -1,6 +1,6 @@
 /** The options of commands that connect to a server, and the client that these commands use. */
 import type { Command } from 'commander'
-import { systemClock, withTimeLimit } from '../clock.js'
+import { systemClock, withTimeLimit } from '../system/clock.js'
 import { createTaskClient, type TaskClient } from '../client/task-client.js'
 import { CommandEnd } from './failures.js'
 import { readInteger } from './numbers.js'
@@ -22,7 +22,6 @@ export function addClientOptions(command: Command): Command {
     .option('--json', 'print JSON, one value a line')
 }
 
-/** Adds the option of commands that follow tasks. */
 export function addReconnectOption(command: Command): Command {
   return command.option('--reconnect <ms>', 'how long to try to reconnect to a lost server, in ms', '60000')
 }

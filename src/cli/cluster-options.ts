@@ -1,13 +1,12 @@
 /** The options with which `serve` joins a cluster of servers, and those with which `mcp` runs commands in a cluster. */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError } from '../errors.js'
-import type { TaskCluster } from '../task-backend/task-backend.js'
+import type { TaskCluster } from '../server/backend/task-backend.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { loadBullmq } from './load-bullmq.js'
 import { CONNECTION_VARIABLE, redisAccess } from './worker-subagents.js'
 
-/** The cluster options of `serve`. */
 export interface ClusterFlags {
   readonly connection?: string
   readonly cluster?: string
@@ -36,12 +35,11 @@ export async function readCluster(
   const { bullmqCluster } = await loadBullmq(() => import('../bullmq/index.js'))
   return bullmqCluster({
     connection,
-    ...defined({ name, publicUrl }),
+    ...omitUndefined({ name, publicUrl }),
     ...(redisWithoutPassword === true && { allowNoPassword: true }),
   })
 }
 
-/** The cluster options of `mcp`. */
 export interface ClusterUse {
   readonly connection?: string | undefined
   /** The name of the cluster; `true` for the default name. */

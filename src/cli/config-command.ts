@@ -1,6 +1,6 @@
 /** `agent-tasks config check`: validates the configuration of the MCP server and of the task server without starting them. */
 import type { Command } from 'commander'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { loadAgentConfig, parseConfigBytes, type LoadedConfig } from '../mcp/config-file.js'
 import { readFoundFile } from '../mcp/found-file.js'
 import type { Environment } from '../mcp/trust-records.js'
@@ -44,10 +44,10 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   if (isJson) {
     terminal.printJson({
       file: file ?? null,
-      ...defined({ untrusted }),
+      ...omitUndefined({ untrusted }),
       subagents,
       instances,
-      ...defined({ commands }),
+      ...omitUndefined({ commands }),
       server: { host, port, wsPort: tasks.wsPort },
     })
     return

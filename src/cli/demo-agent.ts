@@ -1,7 +1,7 @@
 /** The agent of `serve --demo`. It is an agent host in this process, which fills every part of the page with data. */
-import { AsyncTaskAutoTrigger } from '../async-tasks/delivery/auto-trigger.js'
+import { AsyncTaskAutoTrigger } from '../features/delivery/auto-trigger.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
-import { systemClock, type Clock } from '../clock.js'
+import { systemClock, type Clock } from '../system/clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { RunContext } from '../engine/runner.js'
 import { createAgentTasks, type AgentTasks } from '../host/agent-tasks.js'
@@ -124,7 +124,6 @@ const goals = [
 /** A demo agent, which runs until it is disposed. */
 export interface DemoAgent {
   readonly tasks: AgentTasks
-  /** Stops the agent and cancels its tasks. */
   dispose(): Promise<void>
 }
 

@@ -1,9 +1,9 @@
 /** The instance of `serve --demo`. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
-import { localInstance } from '../instances/local-instance.js'
+import { localInstance } from '../command-tasks/instances/local-instance.js'
 import { instanceTool } from '../protocol/instance-tools.js'
-import type { Instance } from '../instances/instance.js'
+import type { Instance } from '../command-tasks/instances/instance.js'
 
 export function createDemoInstance(): Instance {
   return localInstance({

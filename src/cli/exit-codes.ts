@@ -1,3 +1,5 @@
+import { outcomeOf, type TerminalStatus } from '../../machines/task-status.js'
+
 /** The exit codes of `agent-tasks`, which docs/cli.md documents. */
 export const EXIT = {
   /** The command succeeded. If it followed a task, the task completed. */
@@ -25,3 +27,8 @@ export const EXIT = {
 } as const
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+const END_CODES = { succeeded: EXIT.ok, failed: EXIT.taskFailed, stopped: EXIT.taskCancelled } as const
+
+/** The exit code of a command that has followed a task to its end. */
+export const endCode = (status: TerminalStatus): ExitCode => END_CODES[outcomeOf(status)]

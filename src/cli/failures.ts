@@ -1,5 +1,5 @@
 /** Converts errors to what the command line prints: a message, and a hint. Also determines the exit code. */
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { AgentTasksError } from '../errors.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from '../client/client-errors.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
@@ -7,7 +7,6 @@ import { PageConnectionError } from './tasks/page-connection.js'
 
 export interface Failure {
   readonly message: string
-  /** What the user can do about the error. */
   readonly hint?: string
   readonly code?: string
   readonly exitCode: ExitCode
@@ -47,7 +46,7 @@ export function describeError(error: unknown): Failure {
   }
   const { message, code } = error
   const hint = error instanceof PageConnectionError ? PAGE_HINT : hints[code]
-  return { message, code, ...defined({ hint }), exitCode: exitCodeOf(error) }
+  return { message, code, ...omitUndefined({ hint }), exitCode: exitCodeOf(error) }
 }
 
 function exitCodeOf(error: AgentTasksError): ExitCode {

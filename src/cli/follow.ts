@@ -4,16 +4,10 @@ import type { TaskClient, TaskSubmission } from '../client/task-client.js'
 import type { Task, TaskCompleteMessage } from '../protocol/command-tasks.js'
 import { toolCallResultSchema } from '../protocol/tool-calls.js'
 import { ConnectionError } from '../client/client-errors.js'
-import { EXIT, type ExitCode } from './exit-codes.js'
+import { endCode, type ExitCode } from './exit-codes.js'
 import { createResultFiles, type ResultFiles } from './result-files.js'
 import { createTaskView } from './task-view.js'
 import type { Terminal } from './terminal.js'
-
-const exitCodes = {
-  completed: EXIT.ok,
-  failed: EXIT.taskFailed,
-  cancelled: EXIT.taskCancelled,
-} as const satisfies Record<TaskCompleteMessage['status'], ExitCode>
 
 export interface FollowOptions {
   readonly terminal: Terminal
@@ -63,7 +57,7 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
     const files = createResultFiles(taskId)
     for await (const text of resultTexts(client, end, files)) terminal.printResult(text)
   }
-  return exitCodes[end.status]
+  return endCode(end.status)
 }
 
 /**

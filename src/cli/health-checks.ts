@@ -5,8 +5,8 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
-import { taskServerAt } from '../http/port-holder.js'
-import { mcpInstance } from '../instances/mcp-instance.js'
+import { taskServerAt } from '../server/http/port-holder.js'
+import { mcpInstance } from '../command-tasks/instances/mcp-instance.js'
 import { loadAgentConfig, type LoadedConfig } from '../mcp/config-file.js'
 import { readFoundFile } from '../mcp/found-file.js'
 import { sessionPlace, type SessionPlace } from '../mcp/session.js'
@@ -18,7 +18,9 @@ import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
 import { CONNECTION_VARIABLE, loadRedisChecks, workersAccess } from './worker-subagents.js'
 import { needsSqlitePackage, openDatabase, SQLITE_PACKAGE } from '../store/sqlite/driver.js'
-import { readSessions, readSessionsAt } from './stored-sessions.js'
+import { readSessions } from '../store/locations/read-store-at.js'
+import { STORE_KINDS } from '../store/locations/store-kinds.js'
+import { storeUrlAt } from '../store/locations/store-url.js'
 import { findProgram, type LookupOptions } from './program-lookup.js'
 import { oneLine } from './table.js'
 
@@ -26,7 +28,6 @@ import { oneLine } from './table.js'
 const PAGE_PORT = 3320
 const OTHER_PORT = 'choose another with --port or --ws-port, or stop the program that uses it'
 
-/** The result of one check. */
 export interface Finding {
   readonly check: string
   /** Only a finding with the state `missing` makes `doctor` exit with code 6. */
@@ -38,7 +39,6 @@ export interface Finding {
 const ANSWER_MS = 2000
 const LEAST_NODE = [20, 19] as const
 
-/** The optional packages, and the features that need each. */
 const optionalPackages = {
   '@statelyai/inspect': 'the inspector in a browser, and its relay',
   'fast-check': 'agent-tasks/testing',
@@ -47,7 +47,9 @@ const optionalPackages = {
   '@langchain/core': 'agent-tasks/adapters/langchain',
   bullmq: 'agent-tasks/bullmq, and subagents on workers',
   ioredis: 'agent-tasks/bullmq, and subagents on workers',
-  pg: 'agent-tasks/postgres, and stores at postgres://…',
+  ...Object.fromEntries(
+    STORE_KINDS.map(({ needs, schemes }) => [needs.package, `${needs.entry}, and stores at ${schemes[0]}://…`]),
+  ),
   '@agentclientprotocol/sdk': 'agent-tasks/acp',
   croner: 'schedules with cron or a local time',
   re2js: 'monitors with regular expressions',
@@ -155,14 +157,14 @@ function checkStore({ folder, key }: Extract<SessionPlace, { folder: string }>):
   return { check, state: 'ok', detail: `${folder}: ${own.length} file(s) of session ${JSON.stringify(key)}${use}` }
 }
 
-/** Reads the session of the MCP server from its store on PostgreSQL. */
 async function checkServerStore({ url, key }: Extract<SessionPlace, { url: string }>): Promise<Finding> {
   const check = 'store'
   try {
-    const own = (await readSessionsAt(url)).find(({ session }) => session === key)
+    const store = storeUrlAt(url, 'store', key)
+    const [own] = (await store?.read()) ?? []
     if (own !== undefined && 'error' in own.read) return { check, state: 'missing', detail: own.read.error.message }
-    const use = own?.owner === undefined ? '' : `, in use by ${own.owner}`
-    return { check, state: 'ok', detail: `PostgreSQL: session ${JSON.stringify(key)}${use}` }
+    const use = own?.holder === undefined ? '' : `, in use by ${own.holder}`
+    return { check, state: 'ok', detail: `${store?.kind.name}: session ${JSON.stringify(key)}${use}` }
   } catch (error) {
     return { check, state: 'missing', detail: oneLine((error as Error).message, 300) }
   }

@@ -1,7 +1,7 @@
 /** Reads the option `--instance name='command args'`. It names an MCP server that `serve` starts, or that `serve` connects to if the value is a URL. */
 import { parseArgsStringToArgv } from 'string-argv'
 import { InvalidInputError } from '../errors.js'
-import type { MCPInstanceOptions } from '../instances/mcp-instance.js'
+import type { MCPInstanceOptions } from '../command-tasks/instances/mcp-instance.js'
 
 /**
  * @param value `name=command args` or `name=http://...`; quotes are supported, other syntax of a shell is not

@@ -12,7 +12,9 @@ const CLOSE_MS = 10_000
 export function exitWhenLost(store: Pick<Store, 'lost'>, close: () => Promise<void>): void {
   whenLost(store, (reason) => {
     console.error(`agent-tasks error: ${(reason as Error).message}`)
-    setTimeout(() => process.exit(1), CLOSE_MS).unref()
-    void close().finally(() => process.exit(1))
+    // The code also counts when something else, such as the end of the connection to a client, exits the process meanwhile.
+    process.exitCode = 1
+    setTimeout(() => process.exit(), CLOSE_MS).unref()
+    void close().finally(() => process.exit())
   })
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The program `agent-tasks`. */
 import { text } from 'node:stream/consumers'
-import { packageVersion } from '../version.js'
+import { packageVersion } from '../system/version.js'
 import { endOnBrokenPipe } from './broken-pipe.js'
 import { runProgram } from './program.js'
 

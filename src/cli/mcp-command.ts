@@ -1,9 +1,10 @@
 /** `agent-tasks mcp`: background tasks for agents, over MCP. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidSettingError } from '../errors.js'
 import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
+import { STORE_NAMES, STORE_URLS } from '../store/locations/store-url.js'
 import { readInteger } from './numbers.js'
 import { initConfig, trustConfig } from './trusted-config.js'
 import { serveMcp } from './serve-mcp.js'
@@ -42,7 +43,7 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
     .option('--port <port>', 'with --http: the port, 0 for a free one (default: http.port of the file, or 3500)')
     .option(
       '--store <dir>',
-      'keep tasks and results in this folder, or in a PostgreSQL (postgres://…), for the next server of the session',
+      `keep tasks and results in this folder, or in a ${STORE_NAMES} (${STORE_URLS}), for the next server of the session`,
     )
     .option('--session <key>', 'with --store: the session key of the tasks (default: the working directory)')
     .option(
@@ -62,8 +63,9 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
       `
 An agent-tasks.config.json in the working directory names programs, and may have come with a repository. It is used only after you have trusted
 it, and must be trusted again after each change. A file that --config names needs no trust.
-In a PostgreSQL a session has one server at a time, so give each server a --session of its own. Programs that survive their host need a folder.
-Over stdio, the server exits when the client disconnects, and ends all programs that it started. Messages go to stderr.
+In a ${STORE_NAMES} a session has one server at a time, so give each server a --session of its own. Programs that survive their host need a folder.
+Over stdio, the server exits when the client disconnects, and ends the programs that it started,
+except those with survivesHost. Messages go to stderr.
 
 Examples:
   $ claude mcp add agent-tasks -- npx --no-install agent-tasks mcp --config /path/to/agent-tasks.config.json
@@ -112,7 +114,7 @@ Examples:
           env: io.env,
           ...(page !== undefined &&
             page !== false && { page: readPageSettings('--page', page === true ? undefined : page, pageFlags) }),
-          ...defined({ port: portNumber }),
+          ...omitUndefined({ port: portNumber }),
         })
       },
     )

@@ -12,8 +12,10 @@ const COMMAND_OPTIONS: Readonly<Record<string, boolean>> = {
 
 /** @throws AgentTasksError that contains the right command line */
 export function checkPlaces(args: readonly string[]): void {
-  const [first = '', second = '<id>'] = args
-  if (first === 'cancel') throw misplaced('There is no command cancel.', ['tasks', 'cancel', second])
+  const [first = '', ...others] = args
+  if (first === 'cancel' || first === 'watch') {
+    throw misplaced(`There is no command ${first}.`, ['tasks', first, ...(others.length === 0 ? ['<id>'] : others)])
+  }
   const options: string[] = []
   const rest = [...args]
   for (let [next] = rest; next !== undefined; [next] = rest) {

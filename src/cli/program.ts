@@ -11,14 +11,13 @@ import { addInstancesCommand } from './instances-command.js'
 import { addServeCommand } from './serve-command.js'
 import { addStoreCommand } from './store-command.js'
 import { addSubmitCommand } from './submit-command.js'
-import { addOldNames } from './tasks/old-names.js'
 import { addTasksCommands } from './tasks/tasks-commands.js'
 import { addWorkerCommand } from './worker-command.js'
 import { addWorktreesCommand } from './worktrees-command.js'
 import { CommandEnd, describeError } from './failures.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 import { checkPlaces } from './misplaced.js'
-import { toLines } from '../text/control-characters.js'
+import { toLines } from '../data/control-characters.js'
 import { toJsonLine, type ProgramIO } from './terminal.js'
 
 /** @param version the text that `--version` prints */
@@ -51,7 +50,6 @@ Examples:
   addSubmitCommand(program, io)
   addTasksCommands(program, io)
   addInstancesCommand(program, io)
-  addOldNames(program, io)
   addAskCommand(program, io)
   addConfigCommand(program, io)
   addStoreCommand(program, io)

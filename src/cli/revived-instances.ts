@@ -1,9 +1,9 @@
 /** Restarts the MCP servers of `serve` when their connection is lost. The delay grows with each attempt (back-off). Stops when the server closes. */
 import { createReconnection } from '../client/reconnection.js'
-import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
-import type { Log } from '../http/log.js'
-import type { InstanceManager } from '../instances/instance-manager.js'
-import type { Instance } from '../instances/instance.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../system/clock.js'
+import type { Log } from '../server/http/log.js'
+import type { InstanceManager } from '../command-tasks/instances/instance-manager.js'
+import type { Instance } from '../command-tasks/instances/instance.js'
 
 /** The first and the maximum delay, in ms. */
 const BACK_OFF = { initialMs: 1000, maxMs: 60_000, jitter: 0 } as const

@@ -1,13 +1,14 @@
 /** `agent-tasks serve`: the task server, with MCP servers as its instances. */
 import type { Command } from 'commander'
-import { systemClock } from '../clock.js'
-import { defined } from '../defined.js'
+import { systemClock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
-import { createLog } from '../http/log.js'
-import type { Instance } from '../instances/instance.js'
-import { mcpInstance } from '../instances/mcp-instance.js'
-import type { Inspector } from '../inspect/inspector-types.js'
+import { createLog } from '../server/http/log.js'
+import type { Instance } from '../command-tasks/instances/instance.js'
+import { mcpInstance } from '../command-tasks/instances/mcp-instance.js'
+import type { Inspector } from '../observability/inspect/inspector-types.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../server/start-task-server.js'
+import { STORE_NAMES, STORE_URLS } from '../store/locations/store-url.js'
 import type { TaskPage } from '../page/create-task-page.js'
 import { createDemoAgent, type DemoAgent } from './demo-agent.js'
 import { readCluster, type ClusterFlags } from './cluster-options.js'
@@ -51,7 +52,7 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .option('--config <file>', 'a JSON file with server settings (default: CONFIG_FILE)')
     .option(
       '--store <file>',
-      'keep tasks in this file, or in a PostgreSQL (postgres://…), when the server ends (default: TASKS_STORE, or tasks are not kept)',
+      `keep tasks in this file, or in a ${STORE_NAMES} (${STORE_URLS}), when the server ends (default: TASKS_STORE, or tasks are not kept)`,
     )
     .option(
       '--connection <url>',
@@ -104,9 +105,9 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const pageSettings = readPageSettings('--page-port', options.pagePort, options)
   const settings: TaskServerOptions = {
     env: io.env,
-    ...defined({ host: options.host, port }),
-    tasks: defined({ wsPort, store: options.store }),
-    ...defined({ configFile: options.config }),
+    ...omitUndefined({ host: options.host, port }),
+    tasks: omitUndefined({ wsPort, store: options.store }),
+    ...omitUndefined({ configFile: options.config }),
   }
   const cluster = await readCluster(options, io.env)
   const inspector = await inspectorFor(options.inspect)
@@ -133,7 +134,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
       instances,
       cluster,
       pageUrl: () => page && withoutToken(page.url),
-      ...defined({ inspect: inspector }),
+      ...omitUndefined({ inspect: inspector }),
     })
     exitWhenLost({ lost: server.storeLost }, close)
     stopReviving = reviveInstances({
@@ -171,7 +172,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
 async function inspectorFor(url: string | true | undefined): Promise<Inspector | undefined> {
   if (url === undefined) return undefined
   // The module is loaded only when it is needed.
-  const { createInspector } = await import('../inspect/inspector.js')
+  const { createInspector } = await import('../observability/inspect/inspector.js')
   return createInspector(url === true ? {} : { url })
 }
 

@@ -1,5 +1,5 @@
 /** Serves MCP over stdio or streamable HTTP. Over stdio, standard output carries the protocol, so all messages go to standard error. */
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { loadAgentConfig } from '../mcp/config-file.js'
 import { startMcpHttpServer } from '../mcp/http.js'
@@ -9,24 +9,21 @@ import { startMcpStdioServer, type McpStdioServer } from '../mcp/stdio.js'
 import type { Environment } from '../mcp/trust-records.js'
 import { describeUntrusted } from '../mcp/trust.js'
 import { unknownPlaceholders } from '../mcp/unknown-placeholders.js'
-import { postgresStore } from '../postgres/postgres-store.js'
-import { parsePostgresUrl } from '../postgres/store-url.js'
-import { openStore, type OpenStore } from '../store/open-store.js'
+import { openStoreAt } from '../store/locations/open-store-at.js'
+import type { OpenStore } from '../store/open-store.js'
 import { readClusterTasks } from './cluster-options.js'
 import { exitWhenLost } from './lost-store.js'
 import { servePage, type PageSettings } from './served-page.js'
 import { sentSubagents } from './worker-subagents.js'
 
-/** Options of `serveMcp`. */
 export interface ServeMcpOptions {
   /** The path of the configuration file. Default: `agent-tasks.config.json` in the working directory, if this file exists and is trusted. */
   readonly config?: string | undefined
   readonly env: Environment
-  /** Whether to serve over HTTP instead of stdio. */
   readonly http?: boolean | undefined
   readonly host?: string | undefined
   readonly port?: number | undefined
-  /** The folder of the store, or the URL of a PostgreSQL database. Default: `store` of the configuration. */
+  /** The folder of the store, or the URL of a database. Default: `store` of the configuration. */
   readonly store?: string | undefined
   /** The name of the session. Default: `session` of the configuration, or the working directory. */
   readonly session?: string | undefined
@@ -73,7 +70,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
       subagents: await sentSubagents(config, env, say),
       taskManager: await readClusterTasks({ connection, cluster }, config, env, say),
     }),
-    ...defined({ session, store: opened }),
+    ...omitUndefined({ session, store: opened }),
   }
   const watchStore = (server: Pick<McpStdioServer, 'close'>): void => {
     if (typeof opened === 'object') exitWhenLost(opened, () => server.close())
@@ -90,7 +87,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
     if (http) {
       const starting = startMcpHttpServer({
         ...shared,
-        ...defined({ host, port }),
+        ...omitUndefined({ host, port }),
       })
       const stopListening = disposeOnSignals(async () => (await starting).close(), ending)
       starting.catch(stopListening)
@@ -104,12 +101,12 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
     const stopListening = disposeOnSignals(server, { ...ending, input: process.stdin })
     watchStore(server)
     await showPage(page, server, say, stopListening)
-    void server.closed.then(() => process.exit(0))
+    void server.closed.then(() => process.exit())
   }
 }
 
 /**
- * Opens a store on PostgreSQL. The MCP server itself opens a store in a folder.
+ * Opens a store on a server. The MCP server itself opens a store in a folder.
  * @throws StoreError when the store cannot be opened
  * @throws InvalidSettingError for an invalid URL
  */
@@ -123,7 +120,7 @@ async function openPlace(
     say(`store: ${place.folder}, session ${key}`)
     return place.folder
   }
-  const store = await openStore(postgresStore({ session: place.key, ...parsePostgresUrl(place.url, 'store') }))
+  const store = await openStoreAt(place.url, 'store', place.key)
   say(`store: ${store.name ?? ''}`)
   return store
 }
@@ -131,12 +128,13 @@ async function openPlace(
 /** Serves the page until the process ends, and prints its link to standard error. */
 async function showPage(
   page: PageSettings | undefined,
-  { shown: { manager, taskManager }, close }: Pick<McpStdioServer, 'shown' | 'close'>,
+  { shown, close }: Pick<McpStdioServer, 'shown' | 'close'>,
   say: (line: string) => void,
   stopListening: () => void,
 ): Promise<void> {
   if (page === undefined) return
   try {
+    const { manager, taskManager } = await shown()
     say(`the page: ${(await servePage(page, { tasks: manager, taskManager, hints: 'mcp' })).url}`)
   } catch (error) {
     stopListening()

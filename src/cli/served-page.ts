@@ -1,16 +1,14 @@
 /** The page of a command that serves tasks. */
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import type { TaskPage, TaskPageOptions } from '../page/create-task-page.js'
 import { tokenOfFile } from '../page/token-file.js'
 import { checkTraceUrl } from '../page/trace-link.js'
 import { readInteger } from './numbers.js'
 
-/** Where a command serves the page. */
 export interface PageSettings {
   /** The port. If it is undefined: the default port, or a free port if another program uses the default port. */
   readonly port: number | undefined
-  /** The path of the file that contains the token of the page. */
   readonly tokenFile: string | undefined
   readonly traceUrl: string | undefined
 }
@@ -21,7 +19,6 @@ export interface PageFlags {
   readonly traceUrl?: string
 }
 
-/** The flags and descriptions of the options in `PageFlags`. */
 export const TOKEN_FILE_OPTION = [
   '--page-token-file <file>',
   'the token of the page is read from this file, or made and written there, so that its link stays valid (default: a new token each time)',
@@ -54,7 +51,7 @@ export async function servePage(
   // The module is loaded only when it is needed.
   const { createTaskPage } = await import('../page/create-task-page.js')
   const token = tokenFile === undefined ? undefined : tokenOfFile(tokenFile, '--page-token-file')
-  const options = { ...given, ...defined({ token, traceUrl }) }
+  const options = { ...given, ...omitUndefined({ token, traceUrl }) }
   if (port !== undefined) return createTaskPage({ ...options, port })
   try {
     return await createTaskPage(options)

@@ -5,23 +5,14 @@ import { basename } from 'node:path'
 import type { Command } from 'commander'
 
 import { FORGOTTEN } from '../command-tasks/stored-tasks.js'
-import { defined } from '../defined.js'
-import { postgresStore } from '../postgres/postgres-store.js'
-import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
-import {
-  openStore,
-  readStore,
-  sqliteStore,
-  STORE_TABLES,
-  StoreError,
-  type OpenStore,
-  type StoreChange,
-  type StoreContents,
-} from '../store/index.js'
-import { isFolder, partsOf, sessionsAt, type StoredSession } from './stored-sessions.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { openStoreAt } from '../store/locations/open-store-at.js'
+import { isFolder, partsOf, readSessionsAt, type StoredSession } from '../store/locations/read-store-at.js'
+import { shownLocation, STORE_NAMES, STORE_URLS, storeUrlAt } from '../store/locations/store-url.js'
+import { readStore, STORE_TABLES, StoreError, type Store, type StoreContents } from '../store/index.js'
 import { formatAge, formatTable, oneLine } from './table.js'
 import { createTerminal, type ProgramIO, type Terminal } from './terminal.js'
-import type { StoredCommandTask } from '../store/store.js'
+import { putsOf, type StoredCommandTask } from '../store/store.js'
 
 /** The maximum number of characters of a goal in a line. */
 const GOAL_CHARS = 60
@@ -29,10 +20,10 @@ const GOAL_CHARS = 60
 export function addStoreCommand(program: Command, io: ProgramIO): void {
   const store = program
     .command('store')
-    .description('commands for the file of a store, a folder of sessions, or a PostgreSQL')
+    .description(`commands for the file of a store, a folder of sessions, or a ${STORE_NAMES}`)
   const path = [
     '<store>',
-    'the file of the store, as in .agent/tasks.db, the folder of `agent-tasks mcp --store`, or postgres://…',
+    `the file of the store, as in .agent/tasks.db, the folder of \`agent-tasks mcp --store\`, or ${STORE_URLS}`,
   ] as const
   store
     .command('show')
@@ -44,7 +35,7 @@ export function addStoreCommand(program: Command, io: ProgramIO): void {
       '\nExamples:\n  $ agent-tasks store show .agent/tasks.db\n  $ agent-tasks store show .agent/tasks\n  $ agent-tasks store show postgres://agent@db.example/agents',
     )
     .action(async (at: string, { json }: { readonly json?: boolean }) => {
-      const sessions = await sessionsAt(at)
+      const sessions = await readSessionsAt(at)
       if (sessions === undefined) show(readStore(at), json === true, io)
       else showSessions(sessions, json === true, io)
     })
@@ -69,9 +60,9 @@ export function addStoreCommand(program: Command, io: ProgramIO): void {
     .action((at: string, { json }: { readonly json?: boolean }) => check(at, json === true, io))
   store
     .command('copy')
-    .description('copy a store into an empty one: from a file to a PostgreSQL, or back')
-    .argument('<from>', 'a file, or postgres://…, that no process uses')
-    .argument('<to>', 'a new file, or postgres://… with an empty session')
+    .description(`copy a store into an empty one: from a file to a ${STORE_NAMES}, or back`)
+    .argument('<from>', `a file, or ${STORE_URLS}, that no process uses`)
+    .argument('<to>', `a new file, or ${STORE_URLS} with an empty session`)
     .addHelpText(
       'after',
       `
@@ -192,11 +183,12 @@ async function check(location: string, isJson: boolean, io: ProgramIO): Promise<
   const terminal = createTerminal(io, 'stdout')
   const errors: Error[] = []
   for (const { file, read, ...part } of await partsOf(location)) {
-    const session = isPostgresUrl(location) && 'session' in part ? part.session : undefined
+    // In a folder, the file names the session.
+    const session = !isFolder(location) && 'session' in part ? part.session : undefined
     const name = session === undefined ? file : `${file}, session ${JSON.stringify(session)},`
     if ('error' in read) errors.push(read.error)
     else if (isJson) {
-      terminal.printJson({ file, ...defined({ session }), isSound: true, rows: countRows(read.contents) })
+      terminal.printJson({ file, ...omitUndefined({ session }), isSound: true, rows: countRows(read.contents) })
     } else terminal.print(`${name} is sound: ${describeCounts(read.contents)}.`)
   }
   throwFirst(errors, terminal)
@@ -209,16 +201,17 @@ function throwFirst([first, ...others]: readonly Error[], terminal: Terminal): v
 }
 
 async function copy(from: string, to: string, io: ProgramIO): Promise<void> {
+  await checkExists(from)
   const source = await openAt(from)
   try {
-    const contents = source.open()
+    const contents = await contentsOf(source)
     const target = await openAt(to)
     try {
-      if (countAll(target.open()) > 0) {
+      if (countAll(await contentsOf(target)) > 0) {
         throw new StoreError('STORE_INVALID', `${target.name ?? to}: it holds tasks already. Copy to an empty store.`)
       }
-      const changes = STORE_TABLES.flatMap((table) => contents[table].map((put) => ({ table, put }) as StoreChange))
-      if (changes.length > 0) await target.write(changes)
+      const changes = putsOf(contents)
+      if (changes.length > 0) await target.write(changes, ({ message }) => createTerminal(io, 'stdout').say(message))
     } finally {
       await target.close()
     }
@@ -229,15 +222,35 @@ async function copy(from: string, to: string, io: ProgramIO): Promise<void> {
 }
 
 /**
+ * Checks that there is a store, because opening one creates it.
+ * @throws StoreError when there is none, or it cannot be read
+ */
+async function checkExists(location: string): Promise<void> {
+  const url = storeUrlAt(location, 'store', 'default')
+  if (url === undefined) {
+    if (!isFolder(location)) readStore(location)
+    return
+  }
+  if ((await url.read()).length > 0) return
+  const session = JSON.stringify(url.options.session)
+  throw new StoreError('STORE_INVALID', `${shownLocation(location)}: there is no session ${session}.`)
+}
+
+/**
  * Opens a store as its owner.
  * @throws StoreError when the store cannot be opened
  * @throws InvalidSettingError for an invalid location
  */
-async function openAt(location: string): Promise<OpenStore> {
-  if (isPostgresUrl(location)) return openStore(postgresStore(parsePostgresUrl(location, 'store')))
-  if (!isFolder(location)) return openStore(sqliteStore(location))
+function openAt(location: string): Promise<Store> {
+  if (!isFolder(location)) return openStoreAt(location, 'store')
   const message = `${location} is a folder of sessions: copy one of its files, which \`agent-tasks store show\` lists.`
   throw new StoreError('STORE_INVALID', message)
+}
+
+/** Opens a store and returns its content, with the turns. */
+async function contentsOf(store: Store): Promise<StoreContents> {
+  const contents = store.open()
+  return { ...contents, turns: (await store.turns?.read()) ?? [] }
 }
 
 const countAll = (contents: StoreContents): number =>
@@ -246,7 +259,8 @@ const countAll = (contents: StoreContents): number =>
 const countRows = (contents: StoreContents): Readonly<Record<string, number>> =>
   Object.fromEntries(STORE_TABLES.map((table) => [table, contents[table].length]))
 
-function describeCounts({ tasks, commandTasks, deliveries, instances }: StoreContents): string {
+function describeCounts({ tasks, commandTasks, deliveries, instances, turns }: StoreContents): string {
   const count = commandTasks.filter(isTask).length
-  return `${tasks.length} tasks, ${count} command tasks, ${deliveries.length} messages, ${instances.length} instances`
+  const ofTurns = turns.length > 0 ? `, ${turns.length} turns` : ''
+  return `${tasks.length} tasks, ${count} command tasks, ${deliveries.length} messages, ${instances.length} instances${ofTurns}`
 }

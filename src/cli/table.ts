@@ -1,6 +1,6 @@
 /** Text tables. */
-import { systemClock } from '../clock.js'
-import { toOneLine } from '../text/control-characters.js'
+import { systemClock } from '../system/clock.js'
+import { toOneLine } from '../data/control-characters.js'
 
 /** @returns the line of heads, and one line for each row; the last column is not padded */
 export function formatTable(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {

@@ -1,6 +1,6 @@
 /** Reads the task for `submit` from a file or from standard input. */
 import { readFile } from 'node:fs/promises'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError } from '../errors.js'
 import type { TaskSubmission } from '../client/task-client.js'
 import { parseInput } from '../protocol/parse.js'
@@ -25,7 +25,7 @@ export async function readTask(path: string, readStdin: () => Promise<string>): 
   return {
     task_name,
     task_intention,
-    commands: commands.map(({ timeout, ...rest }) => ({ ...rest, ...defined({ timeout }) })),
-    ...defined({ instanceId, metadata }),
+    commands: commands.map(({ timeout, ...rest }) => ({ ...rest, ...omitUndefined({ timeout }) })),
+    ...omitUndefined({ instanceId, metadata }),
   }
 }

@@ -14,7 +14,6 @@ export interface TaskView {
   end(): void
 }
 
-/** A command of a task, or a command that is being submitted. */
 interface CommandLike {
   readonly tool_name: string
   readonly intention?: string | undefined

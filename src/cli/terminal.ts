@@ -4,7 +4,7 @@
  */
 import { Chalk, type ChalkInstance } from 'chalk'
 import { createLogUpdate } from 'log-update'
-import { escapeControls, toLines, toOneLine } from '../text/control-characters.js'
+import { escapeControls, toLines, toOneLine } from '../data/control-characters.js'
 
 /** An output stream. */
 export interface Output {
@@ -14,12 +14,10 @@ export interface Output {
   write(text: string): unknown
 }
 
-/** The streams and the environment of the program. */
 export interface ProgramIO {
   readonly stdout: Output
   readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Reads standard input to its end. */
   readonly readStdin: () => Promise<string>
 }
 
@@ -34,15 +32,12 @@ export interface Coloured {
 }
 
 export interface Terminal {
-  /** Prints a line of the result to standard output. */
   readonly print: (line: Line) => void
-  /** Prints several lines to standard output. */
   readonly printLines: (text: string) => void
   /** Prints the text that a tool returned to standard output. Control characters are removed only if standard output is a terminal. */
   readonly printResult: (text: string) => void
   /** Prints a value of the result as a line of JSON. */
   readonly printJson: (value: unknown) => void
-  /** Prints a message to standard error. */
   readonly say: (line: string) => void
   /** Lines that can be redrawn; undefined if the stream is not a terminal. */
   readonly live: LiveLines | undefined

@@ -3,6 +3,7 @@ import { basename } from 'node:path'
 import { parseConfigBytes } from '../mcp/config-file.js'
 import { writeStarterConfig } from '../mcp/starter-config.js'
 import { trustBytes, trustFile } from '../mcp/trust.js'
+import { shownLocation } from '../store/locations/store-url.js'
 import { CONFIG_FILE_NAME, type AgentConfig } from '../protocol/agent-config.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
@@ -47,12 +48,21 @@ function startable({ subagents, instances, commands, workers, store }: AgentConf
       ({ name, command, args, env }) => `subagent ${name}: ${line([command, ...args])}${variables(env)}`,
     ),
     ...instances.map(({ id, command, args = [], env, url = '' }) =>
-      command === undefined ? `instance ${id}: ${url}` : `instance ${id}: ${line([command, ...args])}${variables(env)}`,
+      command === undefined
+        ? `instance ${id}: ${addressOf(url)}`
+        : `instance ${id}: ${line([command, ...args])}${variables(env)}`,
     ),
     ...(commands === undefined
       ? []
       : [`commands: ${commands.shell ? 'any, with /bin/sh' : (commands.allow ?? []).join(', ')}`]),
     ...(workers.connection === undefined ? [] : ['workers: over the Redis that it names']),
-    ...(store === undefined ? [] : [`store: ${store}`]),
+    ...(store === undefined ? [] : [`store: ${shownLocation(store)}`]),
   ]
+}
+
+/** Returns a URL without its user, password and parameters, which may be secret. */
+function addressOf(url: string): string {
+  if (!URL.canParse(url)) return '(an invalid URL)'
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
 }

@@ -1,7 +1,7 @@
 /** `agent-tasks worker`: runs subagents for tasks that servers send over Redis. */
 import type { Command } from 'commander'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
-import { createLog } from '../http/log.js'
+import { createLog } from '../server/http/log.js'
 import { loadTrustedConfig } from '../mcp/config-file.js'
 import { loadBullmq } from './load-bullmq.js'
 import { readInteger } from './numbers.js'

@@ -1,8 +1,8 @@
 /** The subagents of a configuration that run on workers. The server that sends their tasks uses this file, and so does the worker that runs them. */
-import { systemClock } from '../clock.js'
+import { systemClock } from '../system/clock.js'
 import { InvalidSettingError } from '../errors.js'
 import { configuredSubagents } from '../mcp/configured-subagents.js'
-import type { AgentConfig } from '../protocol/agent-config.js'
+import { configuredTerms, type AgentConfig } from '../protocol/agent-config.js'
 import type { SubagentDefinition } from '../tools/subagents.js'
 import { loadBullmq } from './load-bullmq.js'
 
@@ -31,7 +31,6 @@ export function redisAccess({ workers }: AgentConfig, env: Environment, option: 
 export const workersAccess = (config: AgentConfig, env: Environment, option?: string) =>
   redisAccess(config, env, option, 'a subagent runs on workers')
 
-/** Loads the module that checks a Redis. */
 export async function loadRedisChecks() {
   const [{ connectBriefly }, { checkRedis }] = await loadBullmq(() =>
     Promise.all([import('../bullmq/connection.js'), import('../bullmq/redis-checks.js')]),
@@ -39,7 +38,6 @@ export async function loadRedisChecks() {
   return { connectBriefly, checkRedis }
 }
 
-/** Returns the subagents whose tasks the server sends to workers, by name. */
 export async function sentSubagents(
   config: AgentConfig,
   env: Environment,
@@ -50,14 +48,14 @@ export async function sentSubagents(
   const { bullmqRunner } = await loadBullmq(() => import('../bullmq/bullmq-runner.js'))
   const access = { ...workersAccess(config, env), lockMs: config.workers.lockMs, log }
   return Object.fromEntries(
-    sent.map(({ name, description, retry, maxRunSeconds, stdin }) => [
+    sent.map(({ name, description, retry, stdin, ...subagent }) => [
       name,
       {
         ...bullmqRunner({ ...access, queue: name, takesMessages: stdin === 'messages' }),
         name,
         description,
         retry,
-        budget: maxRunSeconds === undefined ? undefined : { seconds: maxRunSeconds },
+        ...configuredTerms(subagent),
       },
     ]),
   )

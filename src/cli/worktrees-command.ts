@@ -1,8 +1,8 @@
 /** `agent-tasks worktrees list|remove`: lists or removes the worktrees that tasks with `isolation: 'worktree'` have left in a repository. */
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { systemClock } from '../clock.js'
-import { defined } from '../defined.js'
+import { systemClock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError } from '../errors.js'
 import { unsavedIn, type Unsaved } from '../runners/worktrees/changes.js'
 import { leftWorktrees, type LeftWorktree } from '../runners/worktrees/left-worktree.js'
@@ -75,7 +75,11 @@ async function remove(tasks: string[], { repository, force, json }: WorktreesOpt
     const reason = await removeOne()
     if (reason !== undefined) spared += 1
     if (json === true) {
-      terminal.printJson({ ...shown({ ...one, ...unsaved }), isRemoved: reason === undefined, ...defined({ reason }) })
+      terminal.printJson({
+        ...shown({ ...one, ...unsaved }),
+        isRemoved: reason === undefined,
+        ...omitUndefined({ reason }),
+      })
     } else terminal.print(`${taskOf(one)}: ${reason === undefined ? 'removed' : `spared, because ${reason}`}`)
 
     async function removeOne(): Promise<string | undefined> {
@@ -117,6 +121,6 @@ const shown = ({ notes, path, branch, usedBy, commits, files, problem }: LeftWor
   task: taskOf({ notes, path }),
   path,
   branch,
-  ...defined({ usedBy, base: notes?.base, createdAt: notes?.createdAt, problem }),
+  ...omitUndefined({ usedBy, base: notes?.base, createdAt: notes?.createdAt, problem }),
   ...(problem === undefined && { commits, files }),
 })

@@ -6,10 +6,10 @@
  * - The worker does not reconnect after another worker took over its instance, or after the server disconnected it on purpose. When the
  * server no longer knows the worker, the worker registers again.
  */
-import { elapsedMs, setLongTimeout, systemClock, type Clock } from '../clock.js'
-import { defined } from '../defined.js'
+import { elapsedMs, setLongTimeout, systemClock, type Clock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
-import { callIsolated } from '../callbacks/isolated-call.js'
+import { callIsolated } from '../isolation/isolated-call.js'
 import {
   registerResponseSchema,
   serverToWorkerSchema,
@@ -23,13 +23,13 @@ import {
   aFunction,
   aName,
   aSecret,
-  aTool,
   checkOptions,
   limitFrom,
   listOf,
   required,
   type OptionTypes,
 } from '../protocol/option-checks.js'
+import { aTool } from '../protocol/tool-option.js'
 import { closedError, ConnectionError, TaskServerError, unauthorizedError } from './client-errors.js'
 import { parseEndpoints, workerSocketOf } from './endpoints.js'
 import { createLink, type LinkEnd } from './link.js'
@@ -156,7 +156,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   const file = options.secretFile === undefined ? undefined : openSecretFile(options.secretFile, options.id)
   const register = async (instanceId: string | undefined): Promise<RegisterResponse> => {
     const answer = await callRest(rest, '/register', registerResponseSchema, {
-      ...defined({ instanceId, secret: file?.kept?.secret }),
+      ...omitUndefined({ instanceId, secret: file?.kept?.secret }),
       tools: descriptions,
     })
     file?.keep(answer)

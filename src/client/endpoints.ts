@@ -55,7 +55,7 @@ export function workerSocketOf(http: string, given: string): string {
   )
 }
 
-const isLoopback = (hostname: string): boolean => /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname)
+export const isLoopback = (hostname: string): boolean => /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname)
 
 function parseUrl(url: string): URL {
   if (URL.canParse(url)) {

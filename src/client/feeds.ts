@@ -5,7 +5,7 @@
  * The server subscribes the submitter to its task at once. The first events are buffered for UNWATCHED_MS, so that a watch that starts right
  * after `submit` gets them.
  */
-import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../system/clock.js'
 import type { AgentTasksError } from '../errors.js'
 import type { SubscribeAckMessage } from '../protocol/client-messages.js'
 import type { Task } from '../protocol/command-tasks.js'
@@ -38,7 +38,6 @@ interface Feed {
 export interface FeedsOptions {
   readonly clock: Clock
   readonly session: () => Session
-  /** The most events that are buffered for a task. */
   readonly maxBuffered: number
 }
 
@@ -181,7 +180,6 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
     fail(error: AgentTasksError): void {
       for (const feed of [...feeds.values()]) if (!feed.isOver) failFeed(feed, error)
     },
-    /** Fails the watchers of all tasks. */
     close(error: AgentTasksError): void {
       for (const feed of [...feeds.values()]) failFeed(feed, error)
     },

@@ -5,7 +5,7 @@
  * - After `close()` no callback runs. When the promise of `close()` resolves, no timer and no socket is left.
  * - The end of every connection, and the failure of every attempt, is reported to `onDown` exactly once, unless `close()` caused it.
  */
-import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../system/clock.js'
 import { ConnectionError } from './client-errors.js'
 import type { SocketConstructor, SocketLike } from './platform.js'
 import type { Reconnection } from './reconnection.js'
@@ -21,7 +21,6 @@ export interface LinkEnd {
   readonly error: ConnectionError
   /** The close code of the peer; undefined when the peer did not close the socket. */
   readonly code: number | undefined
-  /** Whether `ready()` had been called. */
   readonly wasReady: boolean
   /** Whether the reconnection policy allows no further attempt. */
   readonly isFinal: boolean
@@ -29,7 +28,6 @@ export interface LinkEnd {
 
 export interface LinkOptions {
   readonly url: () => string
-  /** Loads the WebSocket class at each attempt. */
   readonly loadSocket: () => Promise<SocketConstructor>
   readonly clock: Clock
   readonly reconnection: Reconnection
@@ -46,7 +44,6 @@ export interface LinkOptions {
 }
 
 export interface Link {
-  /** Whether the handshake is complete. */
   readonly isReady: boolean
   /** When the last frame was received, in ms of the monotonic clock `elapsedMs`. */
   readonly heardAt: number

@@ -4,7 +4,6 @@
 export interface SocketLike {
   /** Called when the socket is open. */
   onopen: ((event: never) => void) | null
-  /** Called with each frame. */
   onmessage: ((event: never) => void) | null
   /** Called when the socket is closed. */
   onclose: ((event: never) => void) | null
@@ -12,9 +11,7 @@ export interface SocketLike {
   onerror: ((event: never) => void) | null
   /** The bytes that were sent and have not left this process. */
   readonly bufferedAmount?: number
-  /** Sends a text frame. */
   send(data: string): void
-  /** Closes the socket. */
   close(code?: number, reason?: string): void
 }
 

@@ -1,6 +1,7 @@
 /** The delays between attempts to connect. They grow exponentially up to a limit, with jitter, so that clients do not reconnect at the same time. */
+import { z } from 'zod'
 import { InvalidSettingError } from '../errors.js'
-import { limitFrom, numberFrom, optionsOf, type OptionType } from '../protocol/option-checks.js'
+import { limitFrom, numberFrom, optionsOf, optionType } from '../protocol/option-checks.js'
 
 /** The back-off of reconnections. */
 export interface ReconnectOptions {
@@ -20,23 +21,16 @@ export interface ReconnectOptions {
 }
 
 const backOff = optionsOf<ReconnectOptions>({
-  initialMs: { ...numberFrom(0), expected: 'a number of ms >= 0' },
-  maxMs: { ...numberFrom(0), expected: 'a number of ms >= initialMs' },
-  jitter: {
-    expected: 'a number from 0 to 1',
-    accepts: (value) => typeof value === 'number' && value >= 0 && value <= 1,
-    isNumber: true,
-  },
+  initialMs: numberFrom(0, 'a number of ms >= 0'),
+  maxMs: numberFrom(0, 'a number of ms >= initialMs'),
+  jitter: numberFrom(0, 'a number from 0 to 1', 1),
   maxAttempts: limitFrom(0),
-  giveUpMs: { ...limitFrom(0), expected: 'a number of ms >= 0, or Infinity' },
+  giveUpMs: limitFrom(0, 'a number of ms >= 0, or Infinity'),
 })
 
-/** The option `reconnect`. */
-export const reconnectOption: OptionType = {
-  expected: 'an object, or false',
-  accepts: (value) => value === false || backOff.accepts(value),
-  checkContent: (value, path) => value !== false && backOff.checkContent?.(value, path),
-}
+export const reconnectOption = optionType('an object, or false', (error) =>
+  z.union([z.literal(false), backOff.schema()], error),
+)
 
 /**
  * @param attempt the number of the attempt, from 1

@@ -2,7 +2,7 @@
  * Requests over the client socket. An answer has the `requestId` of its request. When the connection is lost, requests that can be repeated
  * are sent again on the next connection. The others fail.
  */
-import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../system/clock.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
 import type { ClientMessageInput, ServerMessage } from '../protocol/client-messages.js'
 import { ConnectionError, TaskServerError } from './client-errors.js'
@@ -81,7 +81,6 @@ export function createRequests(options: RequestsOptions) {
       pending.set(requestId, entry)
       transmit(requestId, entry)
     },
-    /** Passes an answer to its request. */
     settle(message: ServerMessage): void {
       if (!('requestId' in message)) return
       const request = take(message.requestId)
@@ -107,7 +106,6 @@ export function createRequests(options: RequestsOptions) {
         else entry.sentAt = undefined
       }
     },
-    /** Fails all requests. */
     fail(error: AgentTasksError): void {
       for (const requestId of [...pending.keys()]) take(requestId)?.onError(error)
     },

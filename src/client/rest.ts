@@ -1,6 +1,6 @@
 /** Requests to the server's REST routes. Each answer is checked against its schema. */
 import type { z } from 'zod'
-import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
+import { clearLongTimeout, setLongTimeout, type Clock } from '../system/clock.js'
 import { restErrorSchema } from '../protocol/rest.js'
 import { ConnectionError, TaskServerError, unauthorizedError } from './client-errors.js'
 import { findFetch, type FetchLike } from './platform.js'

@@ -1,7 +1,7 @@
 /** The file in which a worker keeps the id and the secret of its registration. A worker that is started again reads it to resume the registration. */
 import { InvalidInputError } from '../errors.js'
-import { isNode } from '../node-builtins.js'
-import { readPrivate, writePrivate } from '../private-file.js'
+import { isNode } from '../system/node-builtins.js'
+import { readPrivate, writePrivate } from '../system/private-file.js'
 import { registerResponseSchema, type RegisterResponse } from '../protocol/instance-messages.js'
 
 const FIELD = 'options.secretFile'

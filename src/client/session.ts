@@ -5,7 +5,7 @@
  * is not retried, so that a wrong URL or token is reported at once.
  */
 import { BehaviorSubject } from 'rxjs'
-import type { Clock } from '../clock.js'
+import type { Clock } from '../system/clock.js'
 import type { AgentTasksError } from '../errors.js'
 import { CLIENT_CLOSE, serverMessageSchema, type ServerMessage } from '../protocol/client-messages.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'

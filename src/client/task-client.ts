@@ -1,9 +1,9 @@
 /** The typed client of a task server: submits, watches, lists and cancels command tasks. */
 import type { Observable } from 'rxjs'
 import { z } from 'zod'
-import { IsolatedObservable } from '../callbacks/isolated-observable.js'
-import { systemClock, type Clock } from '../clock.js'
-import { defined } from '../defined.js'
+import { IsolatedObservable } from '../isolation/isolated-observable.js'
+import { systemClock, type Clock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { ClientMessageInput } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
 import {
@@ -12,6 +12,7 @@ import {
   aName,
   aSecret,
   aString,
+  aText,
   checkOptions,
   integerFrom,
   limitFrom,
@@ -80,10 +81,7 @@ export interface SubmitTaskOptions {
 }
 
 const submitOptionTypes: OptionTypes<SubmitTaskOptions> = {
-  idempotencyKey: {
-    expected: '1 to 255 visible ASCII characters',
-    accepts: (key) => typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key),
-  },
+  idempotencyKey: aText('1 to 255 visible ASCII characters', /^[\x21-\x7e]{1,255}$/),
 }
 
 /** Options of `TaskClient.list`. */
@@ -295,7 +293,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       checkOptions(which, listOptionTypes)
       return ask(
         { message: { ...which, type: 'task_list' }, answer: 'task_list_response', isRepeatable: true },
-        ({ tasks, nextCursor }) => ({ tasks, ...defined({ nextCursor }) }),
+        ({ tasks, nextCursor }) => ({ tasks, ...omitUndefined({ nextCursor }) }),
       )
     },
 

@@ -7,7 +7,7 @@
 import { describeFailure } from '../protocol/outcomes.js'
 import { UNKNOWN_TOOL, unknownTool } from '../protocol/tool-calls.js'
 import { MAX_NAMED_CALLS, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
-import { IsolatedController } from '../callbacks/isolated-controller.js'
+import { IsolatedController } from '../isolation/isolated-controller.js'
 import { ToolCallError } from '../errors.js'
 import { errorTypeOf, TOOL_ERROR, traceOf, type Telemetry } from '../protocol/telemetry.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
@@ -87,7 +87,6 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetr
   }
 
   return {
-    /** The number of running calls. */
     get size(): number {
       return running.size
     },

@@ -49,5 +49,4 @@ export interface FollowOptions {
   readonly signal: AbortSignal
 }
 
-/** Returns whether these are the tasks of a cluster. */
 export const areOfCluster = (tasks: object): tasks is ClusterTasks => 'followTask' in tasks

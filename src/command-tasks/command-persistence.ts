@@ -4,10 +4,11 @@
  * All changes of a tick are one write. Events, the start of commands and answers to submissions wait for this write. A task and the outcome of each
  * of its commands are separate rows, so that the end of a command does not rewrite the whole task.
  */
-import type { Clock } from '../clock.js'
-import { jsonBytes } from '../json/json-size.js'
-import { PastTasks } from '../kernel/past-tasks.js'
-import { StoreSync } from '../kernel/store-sync.js'
+import type { Clock } from '../system/clock.js'
+import { jsonBytes } from '../data/json-size.js'
+import { PastTasks } from '../store/history/past-tasks.js'
+import { StoreSync } from '../store/store-sync.js'
+import { withinLimit, type ClosedStore } from '../store/close-limit.js'
 import { useStore, type ContentsOf } from '../store/shared-opening.js'
 import type { StoreError } from '../store/store-errors.js'
 import type { Store, StoredCommandTask, StoredFeatureState, StoredInstance } from '../store/store.js'
@@ -40,7 +41,8 @@ export class CommandPersistence {
   #workers: readonly StoredInstance[]
   readonly #writer: StoreWriter
   readonly #close: () => void | Promise<void>
-  /** The name of the store in error messages. */
+  readonly #lost: AbortSignal | undefined
+  readonly #closing: ClosedStore
   readonly #name: string
   readonly #rows = new StoreSync<StoredItems>({
     commandTasks: { rowOf: (item) => (item instanceof CommandTask ? taskRow(item) : item) },
@@ -71,6 +73,8 @@ export class CommandPersistence {
     this.paused = new Map(contents.featureStates.flatMap(readPause))
     for (const { id, registration } of contents.instances) this.#workerBytes.set(id, jsonBytes(registration))
     this.#close = close
+    this.#lost = store.lost
+    this.#closing = { name: this.#name, clock, report }
     this.past = new PastTasks(store.history, report)
     this.#writer = new StoreWriter({ store, clock, report, outbox, pending: this.#rows })
   }
@@ -96,6 +100,11 @@ export class CommandPersistence {
   /** The number of the task that was submitted last, in this process or an earlier one. */
   get lastPlace(): number {
     return this.#lastPlace
+  }
+
+  /** Whether another process has taken over the store. */
+  get isLost(): boolean {
+    return this.#lost?.aborted === true
   }
 
   /** Whether the last write has failed. */
@@ -220,9 +229,12 @@ export class CommandPersistence {
 
   /** Makes a last attempt to write all changes, also to the history, and then closes the store. */
   async close(): Promise<void> {
-    await this.past.flush()
-    await this.#writer.close()
-    await this.#close()
+    const lastWrite = async (): Promise<void> => {
+      await this.past.flush()
+      await this.#writer.close()
+    }
+    await withinLimit(lastWrite, 'its last write', this.#closing)
+    await withinLimit(this.#close, 'its end', this.#closing)
   }
 
   /** Closes the store without a write. */

@@ -1,17 +1,19 @@
 /** Runs one command: starts it through the engine, limits its time, and aborts it if its task ends early (promises S4 and S5). */
 import type { CommandFailure } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
-import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import type { CallContext } from '../isolation/call-context.js'
+import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../system/clock.js'
 import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
-import { performCommand } from '../instances/command-call.js'
-import type { InstanceEntry } from '../instances/instance-manager.js'
-import type { ManagerOutbox } from '../kernel/manager-outbox.js'
+import { performCommand } from './instances/command-call.js'
+import type { InstanceEntry } from './instances/instance-manager.js'
+import type { ManagerOutbox } from '../isolation/manager-outbox.js'
 import type {
   InstancePauseMessage,
   TaskCommand,
   TaskCompleteMessage,
   TaskProgressMessage,
 } from '../protocol/command-tasks.js'
+import { suspension } from '../async-tasks/cancel-reason.js'
 import type { OperationEnd, Telemetry, TraceContext } from '../protocol/telemetry.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { CommandTask } from './command-task.js'
@@ -43,12 +45,12 @@ export interface CommandSettings {
 export interface CommandRunListener {
   /** The command has settled, or its grace period after an abort has passed. */
   onSettled(): void
-  /** The time limit of the command has passed. */
   onTimedOut(): void
 }
 
 export class CommandRun {
   readonly task: CommandTask
+  readonly #context: CallContext
   readonly #index: number
   readonly #command: TaskCommand
   readonly #timeoutMs: number
@@ -57,21 +59,24 @@ export class CommandRun {
   #run: Run | undefined
   #timer: LongTimer | undefined
   #isGivenUp = false
+  #isSuspended = false
   #hasSettled = false
 
   /**
    * Starts the next command of a task. The call begins when the start is stored, and when calls over an earlier connection of the instance have
    * ended.
+   * @param context the context in which the task was submitted
    */
-  constructor(task: CommandTask, settings: CommandSettings, listener: CommandRunListener) {
+  constructor(task: CommandTask, context: CallContext, settings: CommandSettings, listener: CommandRunListener) {
     this.task = task
+    this.#context = context
     this.#settings = settings
     this.#listener = listener
     const { index, command } = task.startCommand()
     this.#index = index
     this.#command = command
     this.#timeoutMs = Math.min(settings.commandTimeout, command.timeout ?? Infinity)
-    this.#startWhenFree()
+    context.runInAsyncScope(() => this.#startWhenFree())
   }
 
   /** Resolves when the command has settled, or its grace period after an abort has passed. */
@@ -95,16 +100,28 @@ export class CommandRun {
     if (run === undefined) queueMicrotask(() => this.#settle({ type: 'skipped' }))
     // Abort listeners are code of the host. They run after the change, where their errors cannot interrupt it.
     else {
-      const abort = (): void =>
-        run.abort(new DOMException('The command was aborted, because its task has ended.', 'AbortError'))
+      const reason = new DOMException('The command was aborted, because its task has ended.', 'AbortError')
+      const abort = (): void => this.#context.runInAsyncScope(() => run.abort(reason))
       this.#settings.outbox.callAfterWrite(abort, 'runner')
     }
   }
 
-  #startWhenFree(): void {
+  /**
+   * Aborts the command, because its process is closed. Only a result is stored then: otherwise the next process finds the command interrupted, as after
+   * a crash.
+   */
+  suspend(): void {
     if (this.#isGivenUp) return
+    this.#isSuspended = true
+    clearLongTimeout(this.#settings.clock, this.#timer)
+    const run = this.#run
+    if (run !== undefined) this.#settings.outbox.callLater(() => run.abort(suspension()), 'runner')
+  }
+
+  #startWhenFree(): void {
+    if (this.#isGivenUp || this.#isSuspended) return
     const { outbox, whenStored } = this.#settings
-    const start = (): void => whenStored(() => this.#start())
+    const start = (): void => whenStored(() => this.#context.runInAsyncScope(() => this.#start()))
     const freed = freedOf(this.task.instance)
     if (freed === undefined) start()
     else {
@@ -117,7 +134,7 @@ export class CommandRun {
 
   #start(): void {
     const { id: taskId, instance } = this.task
-    if (this.#isGivenUp || instance === undefined) return
+    if (this.#isGivenUp || this.#isSuspended || instance === undefined) return
     const { clock, outbox, engine, abortGraceMs, telemetry, traces } = this.#settings
     const command = this.#command
     this.#timer = setLongTimeout(clock, () => outbox.batch(() => this.#listener.onTimedOut()), this.#timeoutMs, {
@@ -138,8 +155,11 @@ export class CommandRun {
     this.#run = startRun(engine, {
       id: `${taskId}_${command.id}`,
       graceMs: abortGraceMs,
+      // An engine may start the command later, in another context.
       run: (context) =>
-        operation === undefined ? performCommand(call, context) : operation.run(() => performCommand(call, context)),
+        this.#context.runInAsyncScope(() =>
+          operation === undefined ? performCommand(call, context) : operation.run(() => performCommand(call, context)),
+        ),
       onLate: (outcome) => outbox.batch(() => this.#reportLate(outcome)),
     })
     const settle = (outcome: Outcome): void => {
@@ -161,7 +181,7 @@ export class CommandRun {
       clearLongTimeout(clock, this.#timer)
       if (this.#isGivenUp) this.#reportLate(outcome)
       else if (outcome.type === 'returned') this.task.succeed(this.#index, outcome.value)
-      else this.task.fail(this.#index, failureOf(outcome))
+      else if (!this.#isSuspended) this.task.fail(this.#index, failureOf(outcome))
       this.#listener.onSettled()
     })
   }

@@ -2,13 +2,12 @@
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { CommandFailure, CommandTaskEvent, CommandTaskRef } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
-import { defined } from '../defined.js'
-import type { InstanceEntry } from '../instances/instance-manager.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import type { InstanceEntry } from './instances/instance-manager.js'
 import type { Task, TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { resultBytes, type TaskBudget } from './task-bytes.js'
 import { completeMessage, progressMessage, type LiveTask, type TaskEnd } from './task-record.js'
 
-/** The fields of a task that its submission sets. */
 export type SubmittedTask = Pick<LiveTask, 'id' | 'name' | 'intention' | 'commands' | 'createdAt' | 'metadata'>
 
 /** A submission with an idempotency key. A repeated request receives the same answer. */
@@ -25,7 +24,6 @@ export interface SubmitRequest {
 export interface CommandTaskOrigin {
   /** The number of the task in the order of submission, from 1. */
   readonly place: number
-  /** The id of the instance that runs the task. */
   readonly instanceId: string
   /** The connection of the instance at submission, because another instance may use the same id later. Undefined for a task of an earlier process. */
   readonly instance?: InstanceEntry | undefined
@@ -37,7 +35,6 @@ export interface CommandTaskOrigin {
   readonly bytes: number
 }
 
-/** The services that all tasks of a manager share. */
 export interface CommandTaskHost {
   readonly budget: TaskBudget
   /** The time of day, in ms since the epoch. */
@@ -97,12 +94,10 @@ export class CommandTask {
     return this.#instance
   }
 
-  /** Whether a command of the task has started. */
   get hasStarted(): boolean {
     return this.#startedAt !== undefined
   }
 
-  /** The current state of the commands. */
   get commands(): readonly TaskCommand[] {
     return this.#commands
   }
@@ -123,13 +118,12 @@ export class CommandTask {
       instanceId: this.instanceId,
       commands: Object.freeze([...this.#commands]) as TaskCommand[],
       currentCommandIndex: this.#currentCommandIndex,
-      ...defined({ startedAt: this.#startedAt }),
+      ...omitUndefined({ startedAt: this.#startedAt }),
       ...(this.#end ?? { status: this.#startedAt === undefined ? 'queued' : 'running' }),
     } as Task)
     return this.#record
   }
 
-  /** Starts the next command. */
   startCommand(): { readonly index: number; readonly command: TaskCommand } {
     const now = this.#host.now()
     if (this.#startedAt === undefined) {
@@ -145,7 +139,6 @@ export class CommandTask {
     return { index, command }
   }
 
-  /** Emits a progress report of a running command. */
   report(index: number, progress: TaskProgress): void {
     this.#host.emit(progressMessage(this, index, this.#host.now(), progress))
   }
@@ -188,7 +181,7 @@ export class CommandTask {
     this.#startedAt = startedAt
     if (completedAt !== undefined) {
       const { status, duration, error } = task
-      this.#end = { status, completedAt, duration, ...defined({ error }) } as TaskEnd
+      this.#end = { status, completedAt, duration, ...omitUndefined({ error }) } as TaskEnd
     } else if (startedAt !== undefined) {
       // The time between the last stored change and the crash is unknown, so it does not count toward the duration.
       const last = Math.max(startedAt, ...task.commands.map((command) => command.completedAt ?? 0))
@@ -207,7 +200,7 @@ export class CommandTask {
   #instanceName(): string {
     if (this.#instance === undefined) return `Instance ${this.instanceId}`
     const { kind, instance } = this.#instance
-    return instance.isBrowser === false ? 'Remote worker' : instanceNames[kind]
+    return instance.isBrowser === false ? 'Remote worker' : (instanceNames.get(kind) ?? 'Instance')
   }
 
   /** Counts the size of a result toward the limits. Returns an error message if the result is too large to be kept. */
@@ -265,7 +258,7 @@ export class CommandTask {
   }
 
   /** Marks the remaining commands as skipped. Returns the error of the task. */
-  #stopCommands(given: CommandFailure, completedAt: number): TaskFailure {
+  #stopCommands(given: CommandFailure, completedAt: number): NonNullable<TaskEnd['error']> {
     const error = Object.freeze(given)
     const failed = this.#commands.find(({ status }) => status === 'error')
     this.#commands.forEach(({ status }, index) => {
@@ -279,15 +272,11 @@ export class CommandTask {
   }
 }
 
-/** The error of a task, with the id of the command that failed. */
-type TaskFailure = NonNullable<TaskEnd['error']>
-
 const INTERRUPTED =
   'The server ended while this command was running. The command may have taken effect. Check this before you submit it or the remaining commands again.'
 
-/** The names for instances in error messages. */
-const instanceNames = {
-  local: 'In-process instance',
-  mcp: 'MCP server instance',
-  websocket: 'Browser instance',
-} as const
+const instanceNames = new Map([
+  ['local', 'In-process instance'],
+  ['mcp', 'MCP server instance'],
+  ['websocket', 'Browser instance'],
+])

@@ -1,8 +1,8 @@
 /** Decides whether to accept a submission (promise S8). The task must be valid, its instance connected, and there must be room for the task. */
-import type { Clock } from '../clock.js'
-import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
-import { instanceNotFound, toolsNotFound } from '../instances/not-found.js'
-import { jsonBytes } from '../json/json-size.js'
+import type { Clock } from '../system/clock.js'
+import type { InstanceEntry, InstanceManager } from './instances/instance-manager.js'
+import { instanceNotFound, toolsNotFound } from './instances/not-found.js'
+import { jsonBytes } from '../data/json-size.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { CommandTaskOrigin, SubmittedTask } from './command-task.js'
 import type { Lanes } from './lanes.js'
@@ -30,7 +30,6 @@ export interface AcceptedTask {
 
 export class Intake {
   readonly #options: IntakeOptions
-  /** The number of the last accepted task. */
   #lastPlace: number
 
   constructor(options: IntakeOptions) {

@@ -2,7 +2,7 @@
  * Limits the progress reports that are kept for a task: the last 1,000 reports, with at most 1 MiB of text. Starts and ends of commands are not
  * limited.
  */
-import { Retention } from '../kernel/retention.js'
+import { Retention } from '../store/history/retention.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 
 const MAX_REPORTS = 1000

@@ -6,8 +6,9 @@
  */
 import { createActor, fromTransition, type ActorRefFrom, type DoneActorEvent } from 'xstate'
 import { laneMachine, type LaneHost, type LaneMachine, type LaneRef } from '../../machines/lane.js'
+import { callContext, type CallContext } from '../isolation/call-context.js'
 import { CommandRun, type CommandRunListener, type CommandSettings } from './command-run.js'
-import type { InstanceEntry } from '../instances/instance-manager.js'
+import type { InstanceEntry } from './instances/instance-manager.js'
 import type { CommandTask } from './command-task.js'
 
 /**
@@ -32,12 +33,10 @@ export type LaneParentRef = ActorRefFrom<typeof laneParentLogic>
 export interface LaneOptions {
   readonly instanceId: string
   readonly machine?: LaneMachine | undefined
-  /** The parent of the lane's actor. */
   readonly parent: LaneParentRef
   readonly settings: CommandSettings
   /** Whether no further task may start now, for example because the instance is paused. */
   readonly isHeld: () => boolean
-  /** Called when the lane has closed. */
   readonly onClosed: () => void
 }
 
@@ -47,10 +46,11 @@ export class Lane implements LaneHost, CommandRunListener {
   readonly #isHeld: () => boolean
   readonly #onClosed: () => void
   readonly #ref: LaneRef
-  /** The unfinished tasks, in the order of submission. */
-  readonly #tasks = new Set<CommandTask>()
+  /** The unfinished tasks, in the order of submission, with the contexts in which they were submitted. */
+  readonly #tasks = new Map<CommandTask, CallContext>()
   #run: CommandRun | undefined
   #isClosed = false
+  #isSuspended = false
 
   constructor({ instanceId, machine = laneMachine, parent, settings, isHeld, onClosed }: LaneOptions) {
     this.#isHeld = isHeld
@@ -68,23 +68,20 @@ export class Lane implements LaneHost, CommandRunListener {
 
   /** Whether a task of an earlier process waits for the instance to connect. */
   get isWaiting(): boolean {
-    return [...this.#tasks].some(({ instance }) => instance === undefined)
+    return [...this.#tasks.keys()].some(({ instance }) => instance === undefined)
   }
 
-  /** Whether a task is running. */
   get hasRunning(): boolean {
-    const [task] = this.#tasks
+    const [task] = this.#tasks.keys()
     return task?.hasStarted === true
   }
 
-  /** The state of the lane's state machine. */
   get state(): string {
     return this.#ref.getSnapshot().value
   }
 
-  /** The id of the running task. */
   get runningId(): string | undefined {
-    const [task] = this.#tasks
+    const [task] = this.#tasks.keys()
     return task?.hasStarted === true ? task.id : undefined
   }
 
@@ -95,13 +92,13 @@ export class Lane implements LaneHost, CommandRunListener {
 
   /** Appends a task. The task starts in a later microtask, so that the submitter can subscribe to its events first (promise S7). */
   add(task: CommandTask): void {
-    this.#tasks.add(task)
+    this.#tasks.set(task, callContext())
     this.wake()
   }
 
   /** The instance has connected. Starts the tasks of an earlier process that were waiting for it. */
   adopt(instance: InstanceEntry): void {
-    for (const task of this.#tasks) task.adopt(instance)
+    for (const task of this.#tasks.keys()) task.adopt(instance)
     this.wake()
   }
 
@@ -136,13 +133,19 @@ export class Lane implements LaneHost, CommandRunListener {
 
   #end(isLost: (task: CommandTask) => boolean, message?: string): void {
     this.#settings.outbox.batch(() => {
-      for (const task of [...this.#tasks].filter(isLost)) {
+      for (const task of [...this.#tasks.keys()].filter(isLost)) {
         task.lose(message)
         this.#tasks.delete(task)
       }
       if (this.#run !== undefined && isLost(this.#run.task)) this.#ref.send({ type: 'call.abort' })
       this.#closeIfIdle()
     })
+  }
+
+  /** Aborts the running command without ending its task. No further command starts. */
+  suspend(): void {
+    this.#isSuspended = true
+    this.#run?.suspend()
   }
 
   /** Closes the lane, even if tasks or a command are left. */
@@ -155,13 +158,13 @@ export class Lane implements LaneHost, CommandRunListener {
   // Methods of LaneHost, which the state machine calls
 
   hasNext(): boolean {
-    const [task] = this.#tasks
-    return task?.instance !== undefined && (task.hasStarted || !this.#isHeld())
+    const [task] = this.#tasks.keys()
+    return !this.#isSuspended && task?.instance !== undefined && (task.hasStarted || !this.#isHeld())
   }
 
   startCall(): void {
-    const [task] = this.#tasks
-    if (task !== undefined) this.#run = new CommandRun(task, this.#settings, this)
+    const [next] = this.#tasks
+    if (next !== undefined) this.#run = new CommandRun(...next, this.#settings, this)
   }
 
   abortCall(): void {

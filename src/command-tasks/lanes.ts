@@ -1,27 +1,23 @@
 /** The lanes (task queues) of a manager: one for each instance that has unfinished tasks. */
 import type { LaneMachine } from '../../machines/lane.js'
-import type { InstanceEntry } from '../instances/instance-manager.js'
+import type { InstanceEntry } from './instances/instance-manager.js'
 import type { CommandSettings } from './command-run.js'
 import type { CommandTask } from './command-task.js'
 import { Lane, type LaneParentRef } from './lane.js'
 
 export interface LanesOptions {
   readonly machine: LaneMachine | undefined
-  /** The parent of the lanes' actors. */
   readonly parent: LaneParentRef
   readonly settings: CommandSettings
   /** Whether no further task may start on any instance. */
   readonly isHeld: () => boolean
 }
 
-/** A snapshot of a lane. */
 export interface LaneStanding {
   readonly instanceId: string
-  /** The state of the lane's state machine. */
   readonly state: string
   /** The number of unfinished tasks. */
   readonly size: number
-  /** The id of the running task. */
   readonly runningId: string | undefined
 }
 
@@ -97,7 +93,6 @@ export class Lanes {
     }))
   }
 
-  /** The number of running tasks, and of queued ones. */
   counts(): { running: number; queued: number } {
     const lanes = [...this.#lanes.values()]
     const running = lanes.filter(({ hasRunning }) => hasRunning).length
@@ -107,6 +102,11 @@ export class Lanes {
   /** Resolves when every running command has settled. */
   async settled(): Promise<void> {
     await Promise.all([...this.#lanes.values()].flatMap(({ settled }) => settled ?? []))
+  }
+
+  /** Aborts the running commands without ending their tasks. */
+  suspend(): void {
+    for (const lane of [...this.#lanes.values()]) lane.suspend()
   }
 
   close(): void {

@@ -1,11 +1,11 @@
 /** The options and results of a `TaskManager`. */
 import type { CommandTaskMachine } from '../../machines/command-task.js'
 import type { LaneMachine } from '../../machines/lane.js'
-import type { OnError } from '../callbacks/error-report.js'
-import type { Inspect } from '../callbacks/inspection.js'
-import type { Clock } from '../clock.js'
+import type { OnError } from '../isolation/error-report.js'
+import type { Inspect } from '../isolation/inspection.js'
+import type { Clock } from '../system/clock.js'
 import type { Engine } from '../engine/engine.js'
-import type { InstanceManager } from '../instances/instance-manager.js'
+import type { InstanceManager } from './instances/instance-manager.js'
 import type {
   InstancePauseMessage,
   SubmitErrorCode,
@@ -18,11 +18,12 @@ import {
   aMachine,
   anEngine,
   anInspector,
-  numberFrom,
   aStore,
+  numberFrom,
   objectWith,
   optionsOf,
   required,
+  textOfLength,
   type OptionTypes,
 } from '../protocol/option-checks.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
@@ -114,10 +115,7 @@ export interface SubmitOptions {
 }
 
 export const submitOptionTypes: OptionTypes<SubmitOptions> = {
-  idempotencyKey: {
-    expected: `a string of 1 to ${MAX_KEY} characters`,
-    accepts: (key) => typeof key === 'string' && key !== '' && key.length <= MAX_KEY,
-  },
+  idempotencyKey: textOfLength(MAX_KEY),
 }
 
 /** The ids of the tasks that a manager took over from an earlier process. */

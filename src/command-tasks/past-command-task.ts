@@ -1,5 +1,5 @@
 /** Converts command tasks to entries in the history of a store. */
-import { jsonBytes } from '../json/json-size.js'
+import { jsonBytes } from '../data/json-size.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { PastTask } from '../store/history/task-history.js'
 

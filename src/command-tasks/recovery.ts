@@ -1,5 +1,5 @@
 /** Takes over the tasks of an earlier process (promise K12). Tasks that were running fail; queued tasks wait for their instance to connect. */
-import { clearLongTimeout, setLongTimeout, unrefTimer, type Clock } from '../clock.js'
+import { clearLongTimeout, setLongTimeout, unrefTimer, type Clock } from '../system/clock.js'
 import type { CommandTask, CommandTaskOrigin, SubmittedTask } from './command-task.js'
 import type { Lanes } from './lanes.js'
 import type { CommandRecovery } from './options.js'

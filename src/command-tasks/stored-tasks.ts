@@ -1,17 +1,16 @@
 /** Converts command tasks to rows of a store, and back. */
 import { z } from 'zod'
-import { defined } from '../defined.js'
-import { preview } from '../text/preview.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { preview } from '../data/preview.js'
 import { taskCommandSchema, taskSchema, type Task, type TaskCommand } from '../protocol/command-tasks.js'
 import { describeIssue } from '../protocol/parse.js'
-import { jsonBytes } from '../json/json-size.js'
-import { toPlainData } from '../json/plain-data.js'
+import { jsonBytes } from '../data/json-size.js'
+import { toPlainData } from '../data/plain-data.js'
 import { StoreError } from '../store/store-errors.js'
 import type { StoredCommand, StoredCommandTask, StoreTable } from '../store/store.js'
 import { resultBytes } from './task-bytes.js'
 import type { CommandTask, SubmitRequest, SubmittedTask } from './command-task.js'
 
-/** A task that an earlier process has stored. */
 export interface RestoredTask {
   readonly task: Task
   readonly submitted: SubmittedTask
@@ -34,7 +33,7 @@ export function taskRow({ record, submitted, place, request }: CommandTask): Sto
     status,
     seq: place,
     createdAt,
-    ...defined({ completedAt }),
+    ...omitUndefined({ completedAt }),
     record: { ...record, commands: submitted.commands },
     ...(request && { submission: { ...request } }),
   }
@@ -45,7 +44,6 @@ export function forgottenRow({ id, place, submitted }: CommandTask): StoredComma
   return { id, instanceId: '', status: FORGOTTEN, seq: place, createdAt: submitted.createdAt, record: {} }
 }
 
-/** The row of a command that has ended. */
 export function commandRow({ id: taskId, commands }: CommandTask, index: number): StoredCommand {
   const { status, startedAt, completedAt, result, error } = commands[index] ?? {}
   return { id: commandRowId(taskId, index), taskId, index, outcome: { status, startedAt, completedAt, result, error } }

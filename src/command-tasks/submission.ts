@@ -1,13 +1,12 @@
 /** Validates and copies submissions, for a single process and for a cluster. */
-import { defined } from '../defined.js'
-import { preview } from '../text/preview.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { preview } from '../data/preview.js'
 import type { SubmitErrorCode } from '../protocol/command-tasks.js'
 import { describeIssue } from '../protocol/parse.js'
-import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { SubmittedTask } from './command-task.js'
 
-/** Why a submission was refused. */
 export interface SubmitRefusal {
   readonly error: string
   readonly code: SubmitErrorCode
@@ -49,7 +48,7 @@ export function readSubmission(message: TaskSubmitMessage): Submission | SubmitR
           args: copies[index] ?? {},
         }),
       ),
-      ...defined({ metadata: metadataCopy }),
+      ...omitUndefined({ metadata: metadataCopy }),
     },
   }
 }

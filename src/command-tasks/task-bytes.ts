@@ -2,7 +2,7 @@
  * Measures tasks in bytes of JSON: their submissions and results. Large results are measured only once. This is safe because results are frozen; the
  * task and its messages share the same object.
  */
-import { jsonBytes } from '../json/json-size.js'
+import { jsonBytes } from '../data/json-size.js'
 
 /** The maximum sizes, in bytes of JSON. */
 export interface TaskByteLimits {

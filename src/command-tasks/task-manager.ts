@@ -8,19 +8,19 @@
 import { Subject, type Observable } from 'rxjs'
 import { createActor } from 'xstate'
 import { commandTaskMachine, type CommandTaskMachine, type CommandTaskRef } from '../../machines/command-task.js'
-import type { OnError } from '../callbacks/error-report.js'
-import { elapsedMs, systemClock, type Clock } from '../clock.js'
-import { defined } from '../defined.js'
+import type { OnError } from '../isolation/error-report.js'
+import { elapsedMs, systemClock, type Clock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { InstanceError, InvalidInputError } from '../errors.js'
-import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
-import { instanceNotFound } from '../instances/not-found.js'
-import { Emitter } from '../kernel/emitter.js'
-import { ManagerOutbox, reporterOf } from '../kernel/manager-outbox.js'
+import type { InstanceEntry, InstanceManager } from './instances/instance-manager.js'
+import { instanceNotFound } from './instances/not-found.js'
+import { Emitter } from '../isolation/emitter.js'
+import { ManagerOutbox, reporterOf } from '../isolation/manager-outbox.js'
 import type { Task, TaskCompleteMessage, TaskProgressMessage, TaskStatus } from '../protocol/command-tasks.js'
-import { jsonBytes } from '../json/json-size.js'
-import { checkOptions } from '../protocol/option-checks.js'
+import { jsonBytes } from '../data/json-size.js'
+import { aBoolean, checkOptions } from '../protocol/option-checks.js'
 import type { Telemetry, TraceContext } from '../protocol/telemetry.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
 import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
@@ -30,7 +30,7 @@ import {
   readCommandTaskQuery,
   type CommandTaskHistoryQuery,
   type HistoryPage,
-} from '../kernel/past-tasks.js'
+} from '../store/history/past-tasks.js'
 import { asPastTask } from './past-command-task.js'
 import { CommandPersistence } from './command-persistence.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
@@ -336,8 +336,8 @@ export class TaskManager {
   #notePause(instanceId: string, pausedSince?: number): void {
     this.#outbox.batch(() => {
       this.persistence?.setPaused(instanceId, pausedSince)
-      const timestamp = this.#settings.clock.now()
-      this.#outbox.push({ type: 'instance_pause', instanceId, timestamp, ...defined({ pausedSince }) })
+      const timestamp = pausedSince ?? this.#settings.clock.now()
+      this.#outbox.push({ type: 'instance_pause', instanceId, timestamp, ...omitUndefined({ pausedSince }) })
     })
   }
 
@@ -447,14 +447,24 @@ export class TaskManager {
   }
 
   /**
-   * Cancels all unfinished tasks and stops. With a store, queued tasks are not cancelled: the next manager takes them over. Resolves when every
-   * running command has settled, or its grace period has passed.
+   * Stops. Without a store, all unfinished tasks are cancelled. With a store they are kept for the next manager, as after a crash, and emit no `complete`.
+   * Running commands are aborted, and what a command returns within its grace period is stored. Resolves when every running command has settled, or
+   * its grace period has passed.
+   * @param options `cancel`: cancel the running tasks although there is a store. Default: false
+   * @throws InvalidInputError for an invalid option
    */
-  dispose(): Promise<void> {
+  dispose(options: { readonly cancel?: boolean } = {}): Promise<void> {
+    checkOptions(options, { cancel: aBoolean })
     this.#disposal ??= new Promise((resolve) => {
       this.#isDisposed = true
       for (const stop of this.#stops.splice(0)) stop()
       const isKept = this.holdQueue()
+      if (isKept && options.cancel !== true && this.persistence?.isLost === false) {
+        const ending = this.#finish()
+        this.#outbox.batch(() => this.#lanes.suspend())
+        resolve(ending)
+        return
+      }
       // If a handler calls `dispose`, the events of these cancellations are emitted after that handler. The streams complete after these events.
       this.#outbox.batch(() => {
         for (const { id, hasStarted } of this.#tasks.values()) {
@@ -476,6 +486,8 @@ export class TaskManager {
     this.#events.close()
     this.submitted$.complete()
     this.#tasks.close()
+    // Commands that are suspended are aborted in the same tick.
+    await Promise.resolve()
     await this.#lanes.settled()
     this.#outbox.batch(() => {
       this.#lanes.close()

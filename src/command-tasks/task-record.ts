@@ -1,6 +1,6 @@
 /** Makes the messages about command tasks, and their summaries. */
 import type { TaskProgress } from '../../machines/records.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import {
   countFinished,
   type Task,
@@ -10,20 +10,16 @@ import {
   type TaskSummary,
 } from '../protocol/command-tasks.js'
 
-/** A task that has not ended. */
 export type LiveTask = Extract<Task, { status: 'queued' | 'running' }>
 
-/** A task that has ended. */
 export type EndedTask = Exclude<Task, LiveTask>
 
-/** The fields of a task in messages about it. */
 interface DescribedTask {
   readonly id: string
   readonly instanceId: string
   readonly commands: readonly TaskCommand[]
 }
 
-/** How and when a task ended. */
 export type TaskEnd = EndedTask extends infer T
   ? T extends EndedTask
     ? Pick<T, 'status' | 'completedAt' | 'duration' | 'error'>
@@ -63,7 +59,6 @@ export function progressMessage(
   return Object.freeze(message)
 }
 
-/** The message about the end of a task. */
 export function completeMessage(task: DescribedTask & TaskEnd): TaskCompleteMessage {
   const { id: taskId, instanceId, commands, completedAt, duration } = task
   const failedCommandIndex = commands.findIndex((command) => command.status === 'error')
@@ -105,6 +100,6 @@ export function summaryOf(task: Task): TaskSummary {
     totalCommands: commands.length,
     finishedCommands: countFinished(commands),
     createdAt,
-    ...defined({ startedAt, completedAt }),
+    ...omitUndefined({ startedAt, completedAt }),
   }
 }

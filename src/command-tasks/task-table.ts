@@ -1,6 +1,6 @@
 /** The tasks of a manager: the unfinished ones and the last ended ones (promise S9). They can be found by id and by idempotency key. */
-import type { Clock } from '../clock.js'
-import { Retention } from '../kernel/retention.js'
+import type { Clock } from '../system/clock.js'
+import { Retention } from '../store/history/retention.js'
 import type { Task, TaskStatus } from '../protocol/command-tasks.js'
 import type { CommandTask } from './command-task.js'
 import type { TaskBudget, TaskByteLimits } from './task-bytes.js'
@@ -48,7 +48,6 @@ export class TaskTable implements TaskBudget {
     return this.#tasks.get(id)
   }
 
-  /** The task that was submitted with this idempotency key. */
   ofKey(key: string): CommandTask | undefined {
     return this.#keys.get(key)
   }

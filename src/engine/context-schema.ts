@@ -1,10 +1,10 @@
 /** Validates `params.context` with the schema of the subagent. A launch does this once, before the task is registered. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
-import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
 import { parseInput } from '../protocol/parse.js'
-import type { FlatRunner, RunInput, Runner } from './runner.js'
-import { flatRunner } from './definition.js'
+import type { ResolvedRunner, RunInput, Runner } from './runner.js'
+import { resolveRunner } from './definition.js'
 
 type Params = RunInput['params']
 
@@ -28,7 +28,7 @@ export function checkedParams(
 }
 
 /** Returns the runner without its schema, for a launch whose context was already validated. */
-export function withoutContextSchema(runner: Runner): FlatRunner {
-  const { contextSchema: _, ...rest } = flatRunner(runner)
+export function withoutContextSchema(runner: Runner): ResolvedRunner {
+  const { contextSchema: _, ...rest } = resolveRunner(runner)
   return rest
 }

@@ -2,9 +2,9 @@
  * Disposes a host that runs programs when a signal ends the host. Otherwise its programs would outlive it. Each program leads its own process group,
  * so neither Ctrl-C in a terminal nor a signal to the host reaches the program. Nor does Node emit an `exit` event on a signal.
  */
-import { clearLongTimeout, elapsedMs, setLongTimeout, systemClock } from '../clock.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, systemClock } from '../system/clock.js'
 import { InvalidInputError } from '../errors.js'
-import { isNode } from '../node-builtins.js'
+import { isNode } from '../system/node-builtins.js'
 import { checkOptions, integerFrom, limitFrom, objectWith, type OptionTypes } from '../protocol/option-checks.js'
 
 /** The signals that end a host, with their numbers, which are the same on every platform. */
@@ -16,10 +16,10 @@ const signalNames = Object.keys(SIGNALS) as EndingSignal[]
 const DEFAULT_LIMIT_MS = 8000
 
 /**
- * If the same signal comes again within this time, in ms, it is ignored. With Ctrl-C, a script of npm receives SIGINT twice: from the terminal and
- * from npm.
+ * How long after its first arrival a signal has to come again to end the process at once, in ms. Before that, it belongs to the same request: a script of
+ * npm receives the SIGINT of Ctrl-C from the terminal and from npm, and clients of MCP servers send several different signals within half a second.
  */
-const REPEAT_MS = 500
+const REPEAT_MS = 1000
 
 /** What can be disposed: an object for `await using`, or a function. */
 export type DisposeTarget = { [Symbol.asyncDispose](): PromiseLike<unknown> } | (() => unknown)
@@ -27,8 +27,8 @@ export type DisposeTarget = { [Symbol.asyncDispose](): PromiseLike<unknown> } | 
 /** Options of `disposeOnSignals`. */
 export interface DisposeOnSignalsOptions {
   /**
-   * A stream whose end counts as the first signal. Use it for a program that a client starts over stdio: the client closes the stdin of the program,
-   * then sends SIGTERM and later SIGKILL if the program does not exit.
+   * A stream whose end begins the disposal, like a signal. Use it for a program that a client starts over stdio: the client closes the stdin of the
+   * program, then sends SIGTERM and later SIGKILL if the program does not exit.
    */
   readonly input?: NodeJS.ReadableStream
   /** The exit code if the disposal succeeds. Default: 128 plus the signal number, or 0 at the end of `input`. */
@@ -48,7 +48,7 @@ let underWay = 0
 let hasFailed = false
 
 /** The codes of the errors that a disposal causes in code that waits for a task. */
-const DISPOSAL_CODES: readonly unknown[] = ['TASK_CANCELLED', 'DISPOSED']
+const DISPOSAL_CODES: readonly unknown[] = ['TASK_CANCELLED', 'DISPOSED', 'SUSPENDED']
 const MAX_CAUSES = 10
 
 /** Whether a disposal has caused this error. Follows the chain of `cause`. */
@@ -74,7 +74,8 @@ function onUncaught(error: unknown): void {
 
 /**
  * On SIGINT, SIGTERM or SIGHUP, disposes `target` and then exits the process. When it exits, all programs that `processRunner` and `mcpInstance` have
- * started have ended. A second signal kills these programs and exits at once. The same signal within half a second counts as one.
+ * started have ended. The first signal begins the disposal, and different signals after it change nothing. If a signal comes again at least one second
+ * after it first came, these programs are killed and the process exits at once.
  *
  * During the disposal, an uncaught TaskCancelledError or DisposedError is ignored. Any other uncaught error is printed, and the exit code is 1. You
  * can handle such errors yourself with a listener for `uncaughtException`.
@@ -90,10 +91,12 @@ export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignal
   checkOptions(options, optionTypes)
   const { input, exitCode, limitMs = DEFAULT_LIMIT_MS } = options
   if (!isNode) return () => undefined
-  let first: { readonly cause: EndingSignal | 'input'; readonly at: number } | undefined
+  const arrivals = new Map<NodeJS.Signals, number>()
+  let hasBegun = false
 
-  const begin = (cause: EndingSignal | 'input', code: number): void => {
-    first = { cause, at: elapsedMs(systemClock) }
+  const begin = (code: number): void => {
+    if (hasBegun) return
+    hasBegun = true
     underWay += 1
     if (underWay === 1) process.on('uncaughtException', onUncaught)
     // Without `unref`, the timer would keep the process alive after the disposal.
@@ -114,12 +117,13 @@ export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignal
   }
   const onSignal = (name: NodeJS.Signals): void => {
     const code = 128 + SIGNALS[name as EndingSignal]
-    if (first === undefined) begin(name as EndingSignal, exitCode ?? code)
-    else if (first.cause !== name || elapsedMs(systemClock) - first.at >= REPEAT_MS) process.exit(code)
+    const now = elapsedMs(systemClock)
+    const arrival = arrivals.get(name)
+    arrivals.set(name, arrival ?? now)
+    if (arrival !== undefined && now - arrival >= REPEAT_MS) process.exit(code)
+    else begin(exitCode ?? code)
   }
-  const onEnd = (): void => {
-    if (first === undefined) begin('input', exitCode ?? 0)
-  }
+  const onEnd = (): void => begin(exitCode ?? 0)
   for (const name of signalNames) process.on(name, onSignal)
   for (const event of ['end', 'close']) input?.on(event, onEnd)
   return () => {

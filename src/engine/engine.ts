@@ -3,7 +3,6 @@
  * replace the default one.
  */
 
-/** How a run ended. */
 export type Outcome =
   | { readonly type: 'returned'; readonly value: unknown }
   | { readonly type: 'threw'; readonly reason: unknown }
@@ -12,7 +11,6 @@ export type Outcome =
   /** The run was aborted and did not end within its grace period. It may still be running. */
   | { readonly type: 'abandoned' }
 
-/** Passed to the work that an engine runs. */
 export interface WorkContext {
   /** Aborts when the work should stop. An engine may create the signal when it is first read. */
   readonly signal: AbortSignal

@@ -2,8 +2,8 @@
  * An engine that lets the event loop turn between short runs. Otherwise requests, such as a cancellation, would have to wait until all of these runs
  * have ended.
  */
-import { elapsedMs, systemClock, type Clock } from '../clock.js'
-import { isNode, nodeBuiltin } from '../node-builtins.js'
+import { elapsedMs, systemClock, type Clock } from '../system/clock.js'
+import { isNode, nodeBuiltin } from '../system/node-builtins.js'
 import type { Engine } from './engine.js'
 
 /** How long runs may start one after another until the event loop gets a turn, in ms. */

@@ -1,7 +1,7 @@
 /** Lists the processes of a process group: with proc(5) on Linux, and with ps(1) on other systems. */
-import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
+import { nodeBuiltin, nodePlatform } from '../system/node-builtins.js'
+import { hasEnded, readStat } from '../system/process-stat.js'
 
-/** Returns how many processes of a group are running. */
 export function countMembers(group: number): number {
   try {
     process.kill(-group, 0)
@@ -15,7 +15,7 @@ export function countMembers(group: number): number {
 /** Returns the ids of the running processes of a group, without zombies. */
 export function membersOf(group: number): number[] {
   const all = nodePlatform === 'linux' ? listProcesses() : askPs()
-  return all.filter((one) => one.group === group && !/^[ZX]/.test(one.state)).map(({ pid }) => pid)
+  return all.filter((one) => one.group === group && !hasEnded(one)).map(({ pid }) => pid)
 }
 
 interface ListedProcess {
@@ -25,19 +25,12 @@ interface ListedProcess {
 }
 
 function listProcesses(): ListedProcess[] {
-  const { readdirSync, readFileSync } = nodeBuiltin('node:fs')
-  return readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
-      // `stat` contains the name of the program in parentheses, which may contain any character. So the fields are read after the last parenthesis.
-      const [state = '', , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      return [{ pid: Number(name), state, group: Number(group) }]
-    } catch {
-      // The process has ended since the folder was listed.
-      return []
-    }
-  })
+  return nodeBuiltin('node:fs')
+    .readdirSync('/proc')
+    .flatMap((name) => {
+      const stat = /^\d+$/.test(name) ? readStat(name) : undefined
+      return stat === undefined ? [] : [{ pid: Number(name), state: stat.state, group: stat.group }]
+    })
 }
 
 function askPs(): ListedProcess[] {

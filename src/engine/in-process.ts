@@ -1,6 +1,6 @@
 /** The default engine, which runs work in this process. */
-import { IsolatedController } from '../callbacks/isolated-controller.js'
-import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
+import { IsolatedController } from '../isolation/isolated-controller.js'
+import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../system/clock.js'
 import { aClock, aFunction, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 import type { Engine, Outcome, Run, Work } from './engine.js'
 

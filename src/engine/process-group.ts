@@ -6,7 +6,7 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { countMembers } from './group-members.js'
-import { nodePlatform } from '../node-builtins.js'
+import { nodePlatform } from '../system/node-builtins.js'
 
 export const hasGroups = nodePlatform !== 'win32'
 
@@ -19,8 +19,12 @@ export interface ProcessGroup {
   signal(name: NodeJS.Signals): void
   /** Returns the number of processes in the group; 0 on a platform without process groups. */
   count(): number
+  /** Whether a process of the group exists; it may be a zombie. */
+  exists(): boolean
   /** Kills the processes of the group. Call it once, when the run of the program is over. */
   end(): void
+  /** Does what `end` does, without a signal: the group has no process any more, and another group may get its number. */
+  forget(): void
 }
 
 /** Returns the group of a started program. The group is killed if this process exits before `end`. */
@@ -38,10 +42,19 @@ export function leadGroup(child: ChildProcess): ProcessGroup {
       }
     },
     count: () => (!hasGroups || child.pid === undefined ? 0 : countMembers(child.pid)),
+    exists: () => {
+      if (!hasGroups || child.pid === undefined) return child.exitCode === null && child.signalCode === null
+      try {
+        return process.kill(-child.pid, 0)
+      } catch (error) {
+        return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+      }
+    },
     end: () => {
       group.signal('SIGKILL')
       forget()
     },
+    forget: () => forget(),
   }
   const forget = killAtExit(() => group.signal('SIGKILL'))
   return group

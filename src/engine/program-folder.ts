@@ -2,11 +2,11 @@
  * The folder of a program that survives its host. It contains the output and the exit code of the program (`surviving-script.ts` lists the files). The
  * identity of the program is not in the folder but in the store, because the program could overwrite it in the folder.
  */
-import { nodeBuiltin } from '../node-builtins.js'
-import { ageOf } from '../process-identity.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
+import { ageOf } from '../system/process-identity.js'
 import { leads, reapProgram, type StartedProgram } from './reap.js'
-import { readRegular } from '../regular-file.js'
-import { lastChars } from '../text/cut-text.js'
+import { readRegular } from '../system/regular-file.js'
+import { lastChars } from '../data/cut-text.js'
 
 /** The maximum number of bytes of an exit code that are read. */
 const EXIT_BYTES = 16

@@ -1,18 +1,31 @@
 /** Ends the processes that a program of a dead host has left. Signals go only to processes that certainly belong to the program. */
-import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
-import { stateOf, type ProgramIdentity } from '../process-identity.js'
-import { membersOf } from './group-members.js'
-
-/** The environment variable with the token of a run. The processes of the run inherit it and are identified by it. */
-export const RUN_TOKEN = 'AGENT_TASKS_RUN'
+import { elapsedMs, systemClock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
+import { stateOf, type ProgramIdentity } from '../system/process-identity.js'
+import { hasGroups } from './process-group.js'
+import { KILLED_MS } from './run-processes.js'
+import { hasToken } from './run-token.js'
+import { findsByToken, lookUntilGone, sendSignal, systemProcesses, TokenScan } from './token-scan.js'
+import { unwatchRun, watchRun } from './watchdog.js'
 
 /** A program that was started as the leader of a process group, with `RUN_TOKEN` in its environment. */
 export interface StartedProgram {
   /** The identity of the program, which is the leader of its process group. */
   readonly identity: ProgramIdentity
-  /** The value of `RUN_TOKEN` for this run. */
+  /** The token of its run. */
   readonly token: string
+  /** How many processes the system had started before the run. */
+  readonly forks?: number
+  /** How the run is stopped. Default: SIGTERM, and at once SIGKILL. */
+  readonly killSignal?: NodeJS.Signals
+  readonly graceMs?: number
+  /** The watchdog of the host that started the program. It ends the run when that host dies. */
+  readonly watchdog?: ProgramIdentity
 }
+
+/** How long a watchdog may take longer than the grace period of a run, in ms. */
+const WATCHDOG_MS = 3000
 
 /**
  * Whether the program itself is running: the process has the stored start time and boot id and, on Linux, the token in its environment. So a
@@ -21,65 +34,107 @@ export interface StartedProgram {
 export function leads({ identity, token }: StartedProgram): boolean {
   // With pid 1, a signal to the group (pid -1) would go to every process of the system.
   if (identity.pid <= 1 || stateOf(identity) !== 'alive') return false
-  return nodePlatform !== 'linux' || hasToken(identity.pid, token)
+  return !findsByToken || hasToken(systemProcesses.environment(identity.pid) ?? '', token)
 }
 
 /** Sends a signal to the process group of a program if the program is running. Returns whether the signal was sent. */
 export function signalProgram(program: StartedProgram, name: NodeJS.Signals): boolean {
-  return leads(program) && signal(-program.identity.pid, name)
+  return leads(program) && sendSignal(-program.identity.pid, name)
 }
 
 /**
- * Kills the processes of a program. While the program itself is running, its whole group is killed. After that, only those processes of the group are
- * killed that have the token in their environment.
+ * Kills the processes of a program's group. While the program itself is running, its whole group is killed. After that, only those processes of the
+ * group are killed that have the token in their environment: the group may belong to another program by now.
  * @returns how many signals were sent, to a group or a process
  */
-export function reapProgram(program: StartedProgram): number {
+export function reapGroup(program: StartedProgram): number {
   if (signalProgram(program, 'SIGKILL')) return 1
-  return markedMembers(program).filter((pid) => signal(pid, 'SIGKILL')).length
+  return scanOf(program)
+    .look()
+    .found.filter(({ group, pid }) => group === program.identity.pid && sendSignal(pid, 'SIGKILL')).length
 }
 
-/** Whether the program or any process of its group with its token is running. */
-export const isLeft = (program: StartedProgram): boolean => leads(program) || markedMembers(program).length > 0
-
-/**
- * Returns the ids of the processes in the group that have the token. Without /proc, which only Linux has, it returns none: the group may belong to
- * another program by now.
- */
-const markedMembers = ({ identity, token }: StartedProgram): number[] =>
-  nodePlatform === 'linux' ? membersOf(identity.pid).filter((pid) => hasToken(pid, token)) : []
-
-/**
- * Checks the environment with which a process was started, see proc(5). Returns false for a process of another user, whose environment cannot be read.
- */
-function hasToken(pid: number, token: string): boolean {
-  if (token === '') return false
-  try {
-    const environment = nodeBuiltin('node:fs').readFileSync(`/proc/${pid}/environ`, 'latin1')
-    return environment.split('\0').includes(`${RUN_TOKEN}=${token}`)
-  } catch {
-    return false
-  }
+/** Kills all processes of a program's run. Returns how many signals were sent, to a group or a process. */
+export function reapProgram(program: StartedProgram): number {
+  const group = signalProgram(program, 'SIGKILL') ? 1 : 0
+  const rest = scanOf(program)
+    .look()
+    .found.filter((one) => group === 0 || one.group !== program.identity.pid)
+  return group + rest.filter(({ pid }) => sendSignal(pid, 'SIGKILL')).length
 }
 
-function signal(target: number, name: NodeJS.Signals): boolean {
-  try {
-    process.kill(target, name)
-    return true
-  } catch {
-    // ESRCH: the process has just ended. EPERM: the process runs as another user.
-    return false
-  }
+/** Whether the program or any other process of its run is running, or may be: the environment of a process may not be readable yet. */
+export function isLeft(program: StartedProgram): boolean {
+  const { found, isUnclear } = scanOf(program).look()
+  return leads(program) || found.length > 0 || isUnclear
+}
+
+/** Whether another process has the pid of the program and, on Linux, an environment without the token of its run. */
+export function isForeign({ identity, token }: StartedProgram): boolean {
+  if (!findsByToken || stateOf(identity) !== 'alive') return false
+  const environment = systemProcesses.environment(identity.pid) ?? 'unreadable'
+  // It is empty while the process executes another program.
+  return environment !== '' && !hasToken(environment, token)
+}
+
+/** Looks for the processes of a program's run. Without /proc, it finds the program itself while it is running. */
+export function scanOf(program: StartedProgram): Pick<TokenScan, 'look'> {
+  const { identity, token, forks } = program
+  if (findsByToken) return new TokenScan({ token, pid: identity.pid, forks })
+  const leader = { pid: -identity.pid, start: identity.start, group: identity.pid, name: 'process group' }
+  return { look: () => ({ found: leads(program) ? [leader] : [], isUnclear: false }) }
+}
+
+/**
+ * Ends all processes of a run whose host is dead. If the watchdog of that host is running, it has asked them to stop, so this waits for it. Otherwise they
+ * are asked now. They are killed when the grace period is over. If this process dies in the meantime, its own watchdog goes on.
+ * @returns whether the processes have ended
+ */
+export async function endProgram(program: StartedProgram): Promise<boolean> {
+  const { token, watchdog, killSignal = 'SIGTERM', graceMs = 0 } = program
+  const scan = scanOf(program)
+  const isWatched = watchdog !== undefined && stateOf(watchdog) === 'alive'
+  const killAt = elapsedMs(systemClock) + graceMs + (isWatched ? WATCHDOG_MS : 0)
+  const asked = new Set<number>()
+  let hasEnded = true
+  let isOurs = false as boolean
+  await lookUntilGone(scan, ({ found }) => {
+    const now = elapsedMs(systemClock)
+    if (hasGroups && !isOurs) watchRun({ token, killSignal: isWatched ? undefined : killSignal, graceMs })
+    isOurs = true
+    for (const { pid } of found) {
+      if (now >= killAt) sendSignal(pid, 'SIGKILL')
+      else if (!isWatched && !asked.has(pid)) sendSignal(pid, killSignal)
+      asked.add(pid)
+    }
+    hasEnded = now < killAt + KILLED_MS
+    return hasEnded
+  })
+  if (isOurs) unwatchRun(token)
+  return hasEnded
 }
 
 /** Converts what `RunDurability.saveProgram` has stored; undefined for any other value. */
 export function toStartedProgram(saved: unknown): StartedProgram | undefined {
-  const { identity, token } = (saved ?? {}) as {
-    readonly identity?: Partial<ProgramIdentity>
-    readonly token?: unknown
+  const { identity, token, forks, killSignal, graceMs, watchdog } = (saved ?? {}) as {
+    readonly [Field in keyof StartedProgram]?: unknown
   }
-  const { pid, start, boot } = identity ?? {}
-  if (!Number.isSafeInteger(pid) || (pid ?? 0) <= 1) return undefined
-  if (typeof start !== 'string' || typeof boot !== 'string' || typeof token !== 'string') return undefined
-  return { identity: { pid: pid ?? 0, start, boot }, token }
+  const program = toIdentity(identity)
+  if (program === undefined || typeof token !== 'string') return undefined
+  const isSignal = Object.hasOwn(nodeBuiltin('node:os').constants.signals, String(killSignal))
+  return {
+    identity: program,
+    token,
+    ...(Number.isSafeInteger(forks) && { forks: forks as number }),
+    ...(isSignal && { killSignal: killSignal as NodeJS.Signals }),
+    ...(typeof graceMs === 'number' && graceMs >= 0 && { graceMs }),
+    ...omitUndefined({ watchdog: toIdentity(watchdog) }),
+  }
+}
+
+function toIdentity(saved: unknown): ProgramIdentity | undefined {
+  const { pid, start, boot } = (saved ?? {}) as { readonly [Field in keyof ProgramIdentity]?: unknown }
+  if (!Number.isSafeInteger(pid) || (pid as number) <= 1) return undefined
+  if (typeof start !== 'string' || typeof boot !== 'string') return undefined
+  return { pid: pid as number, start, boot }
 }

@@ -2,20 +2,20 @@
  * What a task runs. Functions, programs and agents all have the same form: a runner.
  *
  * A runner is a definition: an object with a function `run` and the properties of its runs. A function alone is short for `{ run }`. Users may pass
- * either. The package itself uses definitions whose `run` is a function (`FlatRunner`, made by `flatRunner` of `definition.ts`), so that wrappers can
+ * either. The package itself uses definitions whose `run` is a function (`ResolvedRunner`, made by `resolveRunner` of `definition.ts`), so that wrappers can
  * spread them.
  */
 import type {
   ActiveTaskInfo,
   OutputObject,
   ProgramFacts,
-  StartRate,
   TaskAnswer,
-  TaskBudget,
   TaskProgress,
   TaskSession,
 } from '../../machines/records.js'
+import type { StartRate } from '../../machines/task-admission.js'
 import type { TerminalStatus } from '../../machines/task-status.js'
+import type { SubagentTerms } from '../protocol/async-tasks.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
@@ -105,10 +105,19 @@ export interface RunDurability {
   readonly folder: string | undefined
   /** Whether an earlier process has started this run, so that this process only continues it. */
   readonly isResumed: boolean
+  /** Whether an earlier process has run the same attempt and stopped it, because that process was closed. */
+  readonly isRepeated?: boolean
+  /**
+   * Aborts when this process is closed and the next one is to follow the run. Only for runners with `survivesHost`, instead of an abort of
+   * `context.signal`. The run then frees what it holds in this process, and never settles.
+   */
+  readonly left?: AbortSignal | undefined
   /** An id of the task that is unique in all stores. With `attempt` it identifies this run. Undefined for a runner without `survivesHost`. */
   readonly key: string | undefined
   /** When this attempt started, in ms since the epoch. */
   readonly startedAt: number
+  /** The time limit of this attempt, in ms. Absent if there is none. A program that survives its host keeps it even if no host does. */
+  readonly timeoutMs?: number
   /**
    * Stores which program the run has started. If this process dies, the next process follows or ends that program. Resolves when it is stored.
    * @throws StoreError if the program cannot be stored now
@@ -132,16 +141,19 @@ export type Runner<Input = RunInput, Result extends RunResult = RunResult> =
   RunFunction<Input, Result> | RunnerDefinition<Input, Result>
 
 /** What a task runs, and the properties of its runs. */
-export interface RunnerDefinition<Input = RunInput, Result extends RunResult = RunResult> {
+export interface RunnerDefinition<Input = RunInput, Result extends RunResult = RunResult> extends SubagentTerms {
   /**
    * Runs the task: a function, or another definition. Fields that are missing here are taken from that definition, as in `{ run: processRunner(…),
    * retry }`.
    */
   readonly run: Runner<Input, Result>
+  /**
+   * The longest time that a run takes to stop after an abort, in ms. Its task waits at least this long for it, even if the launch or the manager has a
+   * shorter `graceMs`. `processRunner` and `acpRunner` set it. Default 0.
+   */
+  readonly graceMs?: number | undefined
   /** When a failed run is repeated. Default: never. */
   readonly retry?: RetryPolicy | undefined
-  /** The maximum usage of a task. If a launch has a budget too, the smaller limits count. Default: no limit. */
-  readonly budget?: TaskBudget | undefined
   /** How many tasks of this subagent may run at once: an integer >= 1. Further tasks wait. Default: no limit. */
   readonly maxConcurrent?: number | undefined
   /** How often runs of this subagent may start, including repeated runs. Further runs wait. Default: no limit. */
@@ -183,7 +195,7 @@ export interface RunnerDefinition<Input = RunInput, Result extends RunResult = R
   readonly takesMessages?: boolean | undefined
 }
 
-export interface FlatRunner<Input = RunInput, Result extends RunResult = RunResult> extends RunnerDefinition<
+export interface ResolvedRunner<Input = RunInput, Result extends RunResult = RunResult> extends RunnerDefinition<
   Input,
   Result
 > {

@@ -3,11 +3,12 @@ import {
   autoTriggerOptionTypes,
   type AutoTriggerOptions,
   type TriggerAgentTurn,
-} from '../async-tasks/delivery/auto-trigger.js'
-import { messageLength } from '../async-tasks/output/bounded-text.js'
-import { aBusySource, type BusySource } from '../async-tasks/delivery/busy.js'
+} from '../features/delivery/auto-trigger.js'
+import { messageLength } from '../features/output/bounded-text.js'
+import { aBusySource, type BusySource } from '../features/delivery/busy.js'
 import { managerOptionTypes, type AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { aRunnable } from '../engine/definition.js'
@@ -18,14 +19,17 @@ import {
   limitFrom,
   optionsOf,
   recordOf,
+  withDefault,
   type OptionTypes,
 } from '../protocol/option-checks.js'
-import type { MonitorLimits } from '../async-tasks/monitors/monitors.js'
+import type { MonitorLimits } from '../protocol/monitors.js'
 import type { ScheduleOptions } from '../protocol/schedules.js'
 import { commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
 import type { ResolveSubagent } from '../tools/subagents.js'
 import { aTaskManager } from '../tools/submit-commands.js'
 import { foregroundOptionTypes, type ForegroundAbort } from '../tools/task-tool-options.js'
+import type { RespondInConversation } from './conversations/conversation.js'
+import type { OpenConversation } from './conversations/conversations.js'
 import type { Subagents } from './subagent-outputs.js'
 
 /** Settings by name. Each value is a number, or a number as text. See `settingDefinitions`. */
@@ -44,6 +48,7 @@ export interface AgentTasksOptions<
   Known extends Subagents = Subagents,
   Scheduling extends ScheduleOptions | undefined = ScheduleOptions | undefined,
   Watching extends MonitorLimits | undefined = MonitorLimits | undefined,
+  Answer = unknown,
 > extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands' | 'schedules' | 'monitors'> {
   /** The maximum number of tasks that run at the same time; -1 for no limit. If set, the setting `task-max-async` is ignored. Default 5. */
   readonly maxAsyncTasks?: number
@@ -95,30 +100,48 @@ export interface AgentTasksOptions<
   readonly isAgentBusy?: BusySource
   /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
   readonly triggerAgentTurn?: TriggerAgentTurn
+  /**
+   * Runs the turns of all conversations of this host (`conversation`). Each result starts a turn of the conversation that owns its task, when that is
+   * idle. Not together with `isAgentBusy` and `triggerAgentTurn`, which serve one agent.
+   */
+  readonly respond?: RespondInConversation<Answer>
+  /** Decides about a conversation that nobody has opened and to which something is owed. Requires `respond`. Default: it is opened. */
+  readonly openConversation?: OpenConversation<Answer>
+  /**
+   * How many turns of each conversation the store keeps. `respond` then returns the messages of a turn, which are stored in one write with what the turn
+   * has delivered, so that each result and each `send` with an id has its effect exactly once. Default: none, and `respond` may return anything.
+   */
+  readonly keepTurns?: number
+  /** How long a conversation stays open without a turn and without owed results, in ms. Default 600000 (10 minutes). */
+  readonly conversationIdleMs?: number
   /** The timing of the auto-trigger: how long it collects results, its back-off and its limits. */
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
 }
 
 const { owner: _owner, ...triggerTypes } = autoTriggerOptionTypes
 const { maxCommands, ...others } = managerOptionTypes
-export const managerTypes: OptionTypes<Omit<AsyncTaskManagerOptions, 'maxCommands'>> = others
+export const managerTypes = others satisfies OptionTypes<Omit<AsyncTaskManagerOptions, 'maxCommands'>>
 
-export const agentTasksOptionTypes: OptionTypes<AgentTasksOptions> = {
+export const agentTasksOptionTypes = {
   ...managerTypes,
   commands: optionsOf<CommandsOptions>({ ...commandPolicyTypes, maxCommands }),
-  subagents: recordOf(aRunnable),
+  subagents: withDefault(recordOf(aRunnable), {}),
   resolveSubagent: aFunction,
-  owner: aName,
+  owner: withDefault(aName, DEFAULT_OWNER),
   taskManager: aTaskManager,
-  settings: anObject,
+  settings: withDefault(anObject, {}),
   ...foregroundOptionTypes,
   maxMessageChars: messageLength,
   isAgentBusy: aBusySource,
   triggerAgentTurn: aFunction,
-  turnTimeoutMs: limitFrom(1),
-  maxDelayMs: limitFrom(0),
+  respond: aFunction,
+  openConversation: aFunction,
+  keepTurns: limitFrom(1),
+  conversationIdleMs: withDefault(limitFrom(0), 10 * 60_000),
+  turnTimeoutMs: withDefault(limitFrom(1), 30 * 60_000),
+  maxDelayMs: withDefault(limitFrom(0), 60_000),
   autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
-}
+} satisfies OptionTypes<AgentTasksOptions>
 
 /**
  * Returns the value of each setting, or its default.

@@ -1,36 +1,38 @@
 /** Creates the background tasks of one agent host: manager, reminders, auto-trigger, tools and slash commands. */
-import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/delivery/auto-trigger.js'
-import type { BusySource } from '../async-tasks/delivery/busy.js'
-import type { DetachResult } from '../async-tasks/detaching.js'
+import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../features/delivery/auto-trigger.js'
+import type { BusySource } from '../features/delivery/busy.js'
+import type { DetachResult } from '../features/foreground/detaching.js'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { EventTarget } from '../async-tasks/steps/steps.js'
-import type { MonitorLimits, MonitorSource, TaskMonitor } from '../async-tasks/monitors/monitors.js'
-import { DEFAULT_OWNER } from '../async-tasks/owner.js'
-import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
-import type { TaskPause } from '../../machines/pauses.js'
+import type { AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
+import type { EventTarget } from '../features/steps/steps.js'
+import type { MonitorSource, TaskMonitor } from '../features/monitors/monitors.js'
+import type { MonitorLimits } from '../protocol/monitors.js'
+import type { HistoryPage, TaskHistoryQuery } from '../store/history/past-tasks.js'
+import type { TaskPause } from '../../machines/registry-events.js'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { PauseOptions } from '../protocol/async-tasks.js'
 import type { Recovery } from '../async-tasks/recovery/recovery.js'
-import type { Schedule } from '../async-tasks/schedules/schedules.js'
-import { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
+import type { Schedule } from '../features/schedules/schedules.js'
+import { CONVERSATION_LIMITS } from '../features/limits/owner-limits.js'
+import { AsyncTaskReminderService } from '../features/delivery/reminder-service.js'
 import { parseSetting, type SettingName } from '../async-tasks/settings.js'
 import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import type { SlashCommand } from '../commands/command.js'
-import { ownerOfRun } from '../../machines/families.js'
-import { createTaskCommands } from '../commands/task-commands.js'
-import { flatRunner } from '../engine/definition.js'
+import type { SlashCommand } from './commands/command.js'
+import { ownerOfRun } from '../../machines/parts/families.js'
+import { createTaskCommands } from './commands/task-commands.js'
+import { resolveRunner } from '../engine/definition.js'
 import type { FindRunner } from '../engine/runner.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError } from '../errors.js'
 import type { ScheduleInfo, ScheduleInput, ScheduleOptions } from '../protocol/schedules.js'
 import type { MonitorOptions } from '../protocol/monitors.js'
-import { checkOptions, pickOptions } from '../protocol/option-checks.js'
-import { checkCommandPolicy, commandPolicyTypes } from '../tools/command-policy.js'
+import { checkOptions, pickOptions, withDefaults } from '../protocol/option-checks.js'
+import { checkCommandPolicy, commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { subagentOffer } from '../tools/offered-subagents.js'
 import { definitionOf, subagentEntry } from '../tools/subagents.js'
-import { startMonitor, type MonitoredCommand } from '../tools/monitor.js'
+import { startMonitor, type MonitoredCommand } from '../features/monitors/tool.js'
 import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
 import { foregroundOptionTypes, type ForegroundOptions } from '../tools/task-tool-options.js'
@@ -44,17 +46,22 @@ import {
   type AgentTasksOptions,
   type CommandsOptions,
 } from './agent-tasks-options.js'
-import { handleOf, launchTask, type LaunchOptions } from './launch.js'
+import type {
+  Conversation,
+  ConversationOptions,
+  ConversationPage,
+  ConversationQuery,
+} from './conversations/conversation.js'
+import { Conversations } from './conversations/conversations.js'
+import { handleOf, launchTask, type LaunchArguments } from './launch.js'
 import { backgroundTool } from './background/background.js'
 import type { BackgroundMode, BackgroundOptions, InBackground } from './background/background-types.js'
 import type { OutputOf, Subagents } from './subagent-outputs.js'
 import type { TaskHandle } from './task-handle.js'
-import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
-
-const DEFAULT_MAX_DELAY_MS = 60_000
+import { Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
 /** The result of `createAgentTasks`. */
-export interface AgentTasks<Known extends Subagents = Subagents> {
+export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknown> {
   /**
    * Starts a task of one of `subagents` and returns its handle at once. If you read `handle.result`, your code receives the result; otherwise the
    * owner of the task receives it. With `whenFull: 'queue'`, the task waits while no slot is free.
@@ -68,7 +75,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   launch<Name extends keyof Known & string>(
     name: Name,
     goal: string,
-    options?: LaunchOptions<Known[Name]>,
+    ...options: LaunchArguments<Known[Name]>
   ): TaskHandle<OutputOf<Known[Name]>>
   /** Continues an ended task and returns the handle of the new task. Throws the errors of `AsyncTaskManager.continueTask`. */
   readonly continue: (task: string | SettledTaskInfo, message: string) => TaskHandle
@@ -109,6 +116,18 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   readonly schedules: (owner?: string) => ScheduleInfo[]
   /** Cancels a schedule (`AsyncTaskManager.cancelSchedule`). */
   readonly cancelSchedule: (id: string) => boolean
+  /**
+   * Returns a conversation, and opens it if it is not open. The same id gives the same object while the conversation is open: it is dropped when it has
+   * been idle for `conversationIdleMs`, which loses nothing.
+   * @param id the owner of the tasks of this conversation
+   * @throws InvalidInputError for an invalid id or option, and for other options than those with which the conversation was opened
+   * @throws DisposedError after `dispose`
+   */
+  readonly conversation: (id: string, options?: ConversationOptions<Answer>) => Conversation<Known, Answer>
+  /**
+   * Returns a page of the conversations that are open, or have active tasks or owed results, in the order of their ids.
+   */
+  readonly conversations: (query?: ConversationQuery) => ConversationPage
   /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
@@ -170,14 +189,22 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   readonly confirm: (deliveryId: string) => boolean
   /** Delivers the results of a message again (`AsyncTaskManager.redeliver`). */
   readonly redeliver: (deliveryId: string) => boolean
-  /** Cancels all tasks and stops all callbacks. Resolves when every run has ended, or its grace period has passed. */
-  readonly dispose: () => Promise<void>
+  /**
+   * Stops all callbacks, and ends the tasks as `AsyncTaskManager.dispose` does: without a store they are cancelled, with a store they are kept for the
+   * next process. Resolves when every run has ended, or its grace period has passed.
+   * @param options `cancel`: cancel the active tasks although there is a store. Default: false
+   * @throws InvalidInputError for an invalid option
+   */
+  readonly dispose: (options?: { readonly cancel?: boolean }) => Promise<void>
   /** Calls `dispose`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 /** The result of `createAgentTasks` with the option `taskManager`. */
-export interface AgentTasksWithCommands<Known extends Subagents = Subagents> extends AgentTasks<Known> {
+export interface AgentTasksWithCommands<Known extends Subagents = Subagents, Answer = unknown> extends AgentTasks<
+  Known,
+  Answer
+> {
   /** The tools for the model, including `submit_commands`. */
   readonly tools: AgentTools & { readonly submit_commands: OptionalTools['submit_commands'] }
 }
@@ -206,9 +233,10 @@ export function createAgentTasks<
   Known extends Subagents = Subagents,
   Scheduling extends ScheduleOptions | undefined = undefined,
   Watching extends MonitorLimits | undefined = undefined,
+  Answer = unknown,
 >(
-  options: AgentTasksOptions<Commands, Programs, Known, Scheduling, Watching> = {},
-): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands<Known> : AgentTasks<Known>) &
+  options: AgentTasksOptions<Commands, Programs, Known, Scheduling, Watching, Answer> = {},
+): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands<Known, Answer> : AgentTasks<Known, Answer>) &
   (Programs extends CommandsOptions
     ? { readonly tools: { readonly run_command: OptionalTools['run_command'] } }
     : unknown) &
@@ -216,29 +244,31 @@ export function createAgentTasks<
     ? { readonly tools: { readonly schedule: OptionalTools['schedule'] } }
     : unknown) &
   (Watching extends MonitorLimits ? { readonly tools: { readonly monitor: OptionalTools['monitor'] } } : unknown) {
-  return wire(options) as AgentTasksWithCommands<Known> & { readonly tools: OptionalTools }
+  return wire(options as AgentTasksOptions) as AgentTasksWithCommands<Known, Answer> & { readonly tools: OptionalTools }
 }
 
 function wire(options: AgentTasksOptions): AgentTasks {
   checkOptions(options, agentTasksOptionTypes)
-  const {
-    subagents = {},
-    resolveSubagent,
-    owner = DEFAULT_OWNER,
-    taskManager,
-    commands,
-    settings = {},
-    maxMessageChars,
-  } = options
-  const { isAgentBusy, triggerAgentTurn, autoTrigger } = options
+  const { subagents, owner, settings, maxMessageChars, turnTimeoutMs, maxDelayMs, graceMs, conversationIdleMs } =
+    withDefaults(options, agentTasksOptionTypes)
+  const { resolveSubagent, taskManager, commands, isAgentBusy, triggerAgentTurn, autoTrigger } = options
   if ((isAgentBusy === undefined) !== (triggerAgentTurn === undefined)) {
     const [given, missing] =
       isAgentBusy === undefined ? ['triggerAgentTurn', 'isAgentBusy'] : ['isAgentBusy', 'triggerAgentTurn']
     throw new InvalidInputError(`options.${missing}`, undefined, `a value, because ${given} has one`)
   }
+  const { respond, openConversation } = options
+  if (respond !== undefined && triggerAgentTurn !== undefined) {
+    throw new InvalidInputError('options.respond', respond, 'no value, because triggerAgentTurn has one')
+  }
+  if (openConversation !== undefined && respond === undefined) {
+    throw new InvalidInputError('options.respond', undefined, 'a value, because openConversation has one')
+  }
+  if (options.keepTurns !== undefined && respond === undefined) {
+    throw new InvalidInputError('options.respond', undefined, 'a value, because keepTurns has one')
+  }
   if (commands !== undefined) checkCommandPolicy(commands, 'options.commands')
   const current = readSettings(settings)
-  const timeoutMs = options.turnTimeoutMs ?? DEFAULT_TURN_TIMEOUT_MS
   const findCommands =
     taskManager !== undefined && areOfCluster(taskManager) ? findCommandRunner(taskManager) : undefined
   const findRunner: FindRunner =
@@ -248,17 +278,16 @@ function wire(options: AgentTasksOptions): AgentTasks {
       return subagent && definitionOf(subagent)
     })
   const manager = new AsyncTaskManager({
-    ...pickOptions(options, managerTypes),
+    ...pickOptions<Omit<AsyncTaskManagerOptions, 'maxCommands'>>(options, managerTypes),
     ...(commands?.maxCommands !== undefined && { maxCommands: commands.maxCommands }),
     maxAsyncTasks: options.maxAsyncTasks ?? current['task-max-async'],
+    ownerLimits: { ...(respond && CONVERSATION_LIMITS), ...options.ownerLimits },
     findRunner: (name) => findCommands?.(name) ?? findRunner(name),
   })
-  const policy = commands && pickOptions(commands, commandPolicyTypes)
-  const limits = maxMessageChars === undefined ? {} : { maxMessageChars }
-  const reminders = new AsyncTaskReminderService(manager, limits)
-  const turns = new Turns(manager, reminders, { owner, timeoutMs })
+  const policy = commands && pickOptions<CommandPolicy>(commands, commandPolicyTypes)
+  const reminders = new AsyncTaskReminderService(manager, { maxMessageChars })
+  const turns = new Turns(manager, reminders, { owner, timeoutMs: turnTimeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
-  const maxDelayMs = options.maxDelayMs ?? DEFAULT_MAX_DELAY_MS
   /** Wraps the tools of an owner. If a result or question has waited for the owner longer than `maxDelayMs`, the next tool result includes it. */
   const addOverdue = <Tools extends AgentTools>(tools: Tools, of: string): Tools =>
     Object.fromEntries(
@@ -272,7 +301,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
     ...pickOptions<ForegroundOptions>(options, foregroundOptionTypes),
   }
-  const shown = { getAsyncTaskManager, ...limits }
+  const shown = { getAsyncTaskManager, maxMessageChars }
   const lookup = {
     resolveSubagent: (name: string) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
     // If there is only `resolveSubagent`, the names it knows cannot be listed.
@@ -282,13 +311,14 @@ function wire(options: AgentTasksOptions): AgentTasks {
   }
   manager.reads.use(subagentOffer).offer = {
     owner,
-    list: () => new Map(Object.entries(subagents).map(([name, subagent]) => [name, flatRunner(subagent)])),
+    list: () => new Map(Object.entries(subagents).map(([name, subagent]) => [name, resolveRunner(subagent)])),
     launching: (_owner, launch) => launch(),
   }
   const { telemetry } = options
-  /** Returns the tools for the agent of an owner. */
-  const toolsOf = (of: string, setting: Omit<ToolSetting, 'owned' | 'launching'>): AgentTools => {
-    const tools = createHostTools({ ...setting, launching, owned: { ...shown, owner: of } })
+  /** Returns the tools for the agent of an owner. They show only the tasks of this owner and of its runs. */
+  const toolsOf = (of: string, setting: Omit<ToolSetting, 'owned' | 'shown' | 'launching'>): AgentTools => {
+    const owned = { ...shown, owner: of }
+    const tools = createHostTools({ ...setting, launching, shown: owned, owned })
     return addOverdue(telemetry === undefined ? tools : tracedTools(tools, telemetry), of)
   }
   let trigger: AsyncTaskAutoTrigger | undefined
@@ -308,9 +338,36 @@ function wire(options: AgentTasksOptions): AgentTasks {
     setupAsyncTaskAutoTrigger(isAgentBusy, triggerAgentTurn)
   }
 
-  const dispose = (): Promise<void> => manager.dispose()
+  const fullToolsOf = (of: string): AgentTools =>
+    toolsOf(of, {
+      subagents: lookup,
+      hasSchedules: options.schedules !== undefined,
+      ...omitUndefined({ taskManager, commands: policy, monitors: options.monitors }),
+    })
+  const launchFor =
+    (of: string): AgentTasks['launch'] =>
+    (name, goal, ...[given]) =>
+      launchTask({ manager, subagents, owner: of }, name, goal, given)
+  const conversations = new Conversations({
+    manager,
+    reminders,
+    respond,
+    openConversation,
+    graceMs,
+    idleMs: conversationIdleMs,
+    keepTurns: options.keepTurns,
+    autoTrigger,
+    toolsOf: fullToolsOf,
+    launchFor,
+  })
+  const dispose: AgentTasks['dispose'] = (options) => {
+    const ended = manager.dispose(options)
+    return Promise.all([ended, conversations.dispose()]).then(() => undefined)
+  }
   return {
-    launch: (name, goal, given) => launchTask({ manager, subagents, owner }, name, goal, given),
+    launch: launchFor(owner),
+    conversation: (id, given) => conversations.get(id, given),
+    conversations: (query) => conversations.page(query),
     continue: (task, message) => manager.reads.batch(() => handleOf(manager, manager.continueTask(task, message))),
     manager,
     background: (tool, given) => backgroundTool({ ...shown, ...launching, owner }, tool, given),
@@ -326,17 +383,12 @@ function wire(options: AgentTasksOptions): AgentTasks {
     monitor: (source, given) => startMonitor(manager, policy, source, { ...given, owner: given.owner ?? owner }),
     monitors: (of) => manager.monitors(of),
     reminders,
-    tools: toolsOf(owner, {
-      shown,
-      subagents: lookup,
-      hasSchedules: options.schedules !== undefined,
-      ...defined({ taskManager, commands: policy, monitors: options.monitors }),
-    }),
+    tools: fullToolsOf(owner),
     toolsOfRun: (taskId) => {
       const of = ownerOfRun(taskId)
-      return toolsOf(of, { shown: { ...shown, owner: of }, subagents: { ...lookup, parentId: taskId } })
+      return toolsOf(of, { subagents: { ...lookup, parentId: taskId } })
     },
-    commands: createTaskCommands({ getAsyncTaskManager, pausedOwner: owner }),
+    commands: createTaskCommands({ getAsyncTaskManager, owner }),
     getAsyncTaskManager,
     getAsyncTaskReminderService: () => reminders,
     setupAsyncTaskAutoTrigger,
@@ -354,6 +406,6 @@ function wire(options: AgentTasksOptions): AgentTasks {
     confirm: (deliveryId) => manager.confirm(deliveryId),
     redeliver: (deliveryId) => manager.redeliver(deliveryId),
     dispose,
-    [Symbol.asyncDispose]: dispose,
+    [Symbol.asyncDispose]: () => dispose(),
   }
 }

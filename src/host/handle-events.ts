@@ -7,7 +7,7 @@
 import { taskWatchers } from '../async-tasks/task-watchers.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { SettledTaskInfo, TaskProgress, TaskQuestion } from '../../machines/records.js'
-import { followers, isOver, readOutput } from '../async-tasks/output/output-stream.js'
+import { followers, isOver, readOutput } from '../features/output/output-stream.js'
 import type { RegistryReads } from '../async-tasks/registry-reads.js'
 
 /** An event in a loop over a `TaskHandle`. */
@@ -49,7 +49,7 @@ export function eventsOf(registry: RegistryReads, entry: TaskEntry): AsyncIterat
   const step = async (): Promise<Step> => {
     while (!isEnded) {
       const event = reader.next()
-      isEnded = event?.type === 'end' || (event === undefined && registry.isDisposed)
+      isEnded = event?.type === 'end' || (event === undefined && watchers.isClosed)
       if (event !== undefined) return { done: false, value: event }
       if (!isEnded) await nextChange()
     }

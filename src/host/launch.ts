@@ -2,13 +2,13 @@
 import type { z } from 'zod'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { defined } from '../defined.js'
-import { flatRunner } from '../engine/definition.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { resolveRunner } from '../engine/definition.js'
 import { InvalidInputError, limitReason, TaskLimitError } from '../errors.js'
-import { cutText } from '../text/cut-text.js'
+import { cutText } from '../data/cut-text.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { KNOWN_FIELD } from '../protocol/strict-object.js'
-import { nearestName } from '../text/nearest-name.js'
+import { nearestName } from '../data/nearest-name.js'
 import { definitionOf, REQUEST_PARAMS, type Subagent } from '../tools/subagents.js'
 import type { Subagents } from './subagent-outputs.js'
 import { createTaskHandle, type TaskHandle } from './task-handle.js'
@@ -23,10 +23,28 @@ export type LaunchOptions<Runnable = Subagent> = Omit<
   'subagentName' | 'goalPrompt' | 'kind' | 'command'
 > & {
   /** A short form of `params: { context }`. Its type is the input type of the subagent's `contextSchema`. */
-  readonly context?: Runnable extends { readonly contextSchema: infer Schema extends z.ZodType }
+  readonly context?: SchemaOf<Runnable> extends infer Schema extends z.ZodType
     ? z.input<Schema>
     : Readonly<Record<string, unknown>>
 }
+
+/** The schema of the context, also of a definition whose `run` is a definition. */
+type SchemaOf<Runnable> = Runnable extends
+  | { readonly contextSchema: infer Schema extends z.ZodType }
+  | { readonly run: { readonly contextSchema: infer Schema extends z.ZodType } }
+  ? Schema
+  : undefined
+
+/** The options may be left out, unless the subagent has a `contextSchema` with a required field. `params` can have the context as well. */
+export type LaunchArguments<Runnable> =
+  SchemaOf<Runnable> extends infer Schema extends z.ZodType
+    ? Partial<z.input<Schema>> extends z.input<Schema>
+      ? [options?: LaunchOptions<Runnable>]
+      : [
+          options: LaunchOptions<Runnable> &
+            ({ readonly context: z.input<Schema> } | { readonly params: { readonly context: unknown } }),
+        ]
+    : [options?: LaunchOptions<Runnable>]
 
 /** The maximum length of the list of subagents in an error message, in characters. */
 const NAMES_CHARS = 1000
@@ -49,7 +67,12 @@ export function launchTask(
   const params = paramsOf(options, subagent)
   // Both steps are one batch. A task that ends at once could otherwise be removed before its handle is created.
   return reads.batch(() => {
-    const input = { ...rest, ...defined({ parentId, owner: given, params }), subagentName: name, goalPrompt: goal }
+    const input = {
+      ...rest,
+      ...omitUndefined({ parentId, owner: given, params }),
+      subagentName: name,
+      goalPrompt: goal,
+    }
     let task: ActiveTaskInfo
     try {
       task = manager.launch(input, definitionOf(subagent))
@@ -72,7 +95,7 @@ function paramsOf({ params, context }: LaunchOptions, subagent: Subagent): Launc
     throw new InvalidInputError('context', context, 'nothing, because params has a context')
   }
   const unknown =
-    flatRunner(subagent).contextSchema && Object.keys(params ?? {}).find((key) => !REQUEST_PARAMS.includes(key))
+    resolveRunner(subagent).contextSchema && Object.keys(params ?? {}).find((key) => !REQUEST_PARAMS.includes(key))
   if (unknown !== undefined) {
     const nearest = nearestName(unknown, REQUEST_PARAMS)
     const hint = nearest === undefined ? `did you mean context.${unknown}?` : `the nearest is ${nearest}`
@@ -93,7 +116,7 @@ export function handleOf(manager: AsyncTaskManager, { id }: ActiveTaskInfo): Tas
 function knownNames(name: unknown, names: readonly string[]): string {
   if (names.length === 0) return 'the name of a subagent (there are none)'
   const nearest = typeof name === 'string' ? nearestName(name, names) : undefined
-  return `one of ${cutText(names.join(', '), NAMES_CHARS)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
+  return `one of ${cutText(names.join(', '), NAMES_CHARS)}${nearest === undefined ? '' : `; the nearest is ${nearest}`}`
 }
 
 /** Adds to the error of a launch that found no free slot what the caller can do. Returns any other error unchanged, also that of a full queue. */

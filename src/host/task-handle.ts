@@ -6,13 +6,14 @@
  * 3  A handle whose result is never read has no effect on the task.
  */
 import type { Observable } from 'rxjs'
-import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
+import { isOutstanding, isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { AsyncTaskInfo, OutputObject, TaskAnswer } from '../../machines/records.js'
-import type { DetachResult } from '../async-tasks/detaching.js'
+import { endedAs } from '../../machines/task-status.js'
+import type { DetachResult } from '../features/foreground/detaching.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { SendResult } from '../async-tasks/questions/messages.js'
-import { outputOf, type TaskOutputEvent } from '../async-tasks/output/output-stream.js'
-import type { AnswerValue } from '../async-tasks/questions/questions.js'
+import type { SendResult } from '../features/questions/messages.js'
+import { outputOf, type TaskOutputEvent } from '../features/output/output-stream.js'
+import type { AnswerValue } from '../features/questions/questions.js'
 import { DisposedError } from '../errors.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
 import { eventsOf, type TaskHandleEvent } from './handle-events.js'
@@ -34,7 +35,8 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
    * Read `result` before you iterate over the events, and await it later. If it rejects before you await it, the process does not report an unhandled
    * rejection. With a store, a result that you read shortly before a crash is delivered to the owner again, marked as a possible repeat.
    *
-   * Rejects with `TaskFailedError`, or with `TaskCancelledError` (also after `dispose`). Rejects with `StoreError` when the store cannot be written;
+   * Rejects with `TaskFailedError` or `TaskCancelledError`. After `dispose` with a store, rejects with `DisposedError`: the task is kept, and the
+   * next process delivers the result to the owner. Rejects with `StoreError` when the store cannot be written;
    * the result then stays undelivered, and the next read tries again.
    */
   readonly result: Promise<Output>
@@ -158,10 +160,16 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
 
   /** Claims the result. Resolves when the task has ended, and its result counts as delivered. */
   async #take(): Promise<void> {
-    if (!isTerminal(this.record)) this.#deliveryId = (await this.#manager.waitFor([this.id])).deliveryId
+    if (!isTerminal(this.record)) {
+      const { settled, deliveryId } = await this.#manager.waitFor([this.id])
+      if (settled.length === 0) throw new DisposedError(KEPT)
+      this.#deliveryId = deliveryId
+    }
     // An ended task is leased. `waitFor` would also take a result that a message already contains. If that message is refused, such a result must be
     // delivered again.
     else if (this.#isRetained) {
+      const { isDisposed, persistence } = this.#manager.reads
+      if (isDisposed && persistence !== undefined && isOutstanding(this.#entry)) throw new DisposedError(KEPT)
       const lease = this.#manager.lease({ taskIds: [this.id] })
       if (lease?.stored !== undefined) {
         await lease.stored
@@ -172,15 +180,12 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
   }
 }
 
+const KEPT =
+  'The task manager was disposed before the result was delivered. With a store, the next process delivers the result.'
+
 function outputOfEnd(record: AsyncTaskInfo): OutputObject {
   // The host may replace the task's state machine, and that machine may ignore a cancellation.
   if (!isTerminal(record)) throw new DisposedError()
-  switch (record.status) {
-    case 'completed':
-      return record.output
-    case 'failed':
-      throw new TaskFailedError(record)
-    case 'cancelled':
-      throw new TaskCancelledError(record)
-  }
+  if (endedAs(record, 'succeeded')) return record.output
+  throw endedAs(record, 'failed') ? new TaskFailedError(record) : new TaskCancelledError(record)
 }

@@ -1,8 +1,11 @@
 /** Runs the turns of one agent one after the other, for all callers. */
 import { BehaviorSubject, distinctUntilChanged, type Observable } from 'rxjs'
-import type { TriggerAgentTurn, TurnDelivery } from '../async-tasks/delivery/auto-trigger.js'
+import { callContext, type CallContext } from '../isolation/call-context.js'
+import { runInTurn, TurnMarker } from '../isolation/current-turn.js'
+import { controlOf, type TriggerAgentTurn, type TurnDelivery } from '../features/delivery/auto-trigger.js'
+import { forSubscribers } from '../isolation/own-context.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
-import { checkOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { anAbortSignal, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 
 /** Options of `take`. */
 export interface TakeTurnOptions {
@@ -10,9 +13,7 @@ export interface TakeTurnOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-const takeOptionTypes: OptionTypes<TakeTurnOptions> = {
-  signal: { expected: 'an AbortSignal', accepts: (value) => value instanceof AbortSignal },
-}
+const takeOptionTypes: OptionTypes<TakeTurnOptions> = { signal: anAbortSignal }
 
 /**
  * Runs one turn: sends `text` to the agent and returns its answer. `signal` aborts when the turn is cancelled or `dispose` is called. If the turn
@@ -47,16 +48,46 @@ export interface AgentTurns<Answer> {
   readonly isBusy$: Observable<boolean>
   /** Takes a turn that delivers results. Pass it as `triggerAgentTurn` to `createAgentTasks`. */
   readonly triggerAgentTurn: TriggerAgentTurn
+  /**
+   * The ids of the deliveries in the turn that runs or is suspended: that of its message, and those of the results that tool calls have returned in it
+   * so far. With a store, write them to your transcript together with the messages of the turn: after a crash, the next process calls `wasDelivered`
+   * with each.
+   */
+  readonly deliveryIds: readonly string[]
+  /**
+   * Suspends the running turn, for example because a person has to approve a tool call. Call it in `respond` before that resolves. Then the turn is not
+   * over: the agent is busy, no other turn begins, the time limit of a delivery stops, and the results in the turn stay leased, until `resume` or
+   * `abandon`. The promise of `take` resolves with the answer of `respond`. If `respond` rejects, the turn has failed.
+   * @throws InvalidInputError when no turn runs
+   */
+  readonly suspend: () => void
+  /**
+   * Continues the suspended turn with `run`, as if it were the rest of `respond`. It may call `suspend` again.
+   * @param run takes the signal of the turn
+   * @returns the answer of `run`
+   * @throws the error that `run` throws; the turn has failed then
+   * @throws InvalidInputError when no turn is suspended
+   */
+  readonly resume: (run: (signal: AbortSignal) => Answer | PromiseLike<Answer>) => Promise<Answer>
+  /**
+   * Ends the suspended turn as one that has failed: the results in it are delivered again, as possible repeats.
+   * @param reason the error of a turn that delivers results. Default: an `AbortError`
+   * @returns false when no turn is suspended
+   */
+  readonly abandon: (reason?: unknown) => boolean
   /** Rejects the waiting turns and aborts the running one. Resolves when the running turn has ended. Later turns are rejected. */
   readonly dispose: () => Promise<void>
   /** Calls `dispose`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-interface QueuedTurn<Answer> {
-  readonly text: string
+interface QueuedTurn<Answer, Message> {
+  readonly message: Message
   readonly delivery: TurnDelivery | undefined
+  readonly marker: TurnMarker
   readonly controller: AbortController
+  /** The context of the call that requested the turn. */
+  readonly context: CallContext
   readonly resolve: (answer: Answer) => void
   readonly reject: (reason: unknown) => void
 }
@@ -95,23 +126,62 @@ interface QueuedTurn<Answer> {
  */
 export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer> {
   if (typeof respond !== 'function') throw new InvalidInputError('respond', respond, 'a function')
+  return turnQueue((text: string, signal, delivery) => respond(text, signal, delivery))
+}
+
+type TurnQueue<Answer, Message> = Omit<AgentTurns<Answer>, 'take'> & {
+  readonly take: (message: Message, options?: TakeTurnOptions) => Promise<Answer>
+}
+
+/**
+ * Creates the turns of an agent whose messages are texts or something else. A message with results is a text.
+ * @param areKept whether the messages of a turn are stored only when it is accepted
+ */
+export function turnQueue<Answer, Message>(
+  respond: (
+    message: Message | string,
+    signal: AbortSignal,
+    delivery: TurnDelivery | undefined,
+    marker: TurnMarker,
+  ) => Answer | PromiseLike<Answer>,
+  areKept = false,
+): TurnQueue<Answer, Message | string> {
+  type Turn = QueuedTurn<Answer, Message | string>
   /** The waiting turns, in the order in which they were requested. */
-  const waiting = new Set<QueuedTurn<Answer>>()
+  const waiting = new Set<Turn>()
   const busy$ = new BehaviorSubject(false)
-  let running: { readonly turn: QueuedTurn<Answer>; readonly isOver: Promise<void> } | undefined
+  let running: { readonly turn: Turn; readonly isOver: Promise<void> } | undefined
+  /** The turn that waits for `resume` or `abandon`. No other turn runs meanwhile. */
+  let suspended: Turn | undefined
   let isDisposed = false
 
-  const take = (text: string, options: TakeTurnOptions = {}): Promise<Answer> => queue(text, options)
+  const take: TurnQueue<Answer, Message | string>['take'] = (message, options = {}) => queue(message, options)
 
-  const queue = async (text: string, options: TakeTurnOptions, delivery?: TurnDelivery): Promise<Answer> => {
+  const queue = async (
+    message: Message | string,
+    options: TakeTurnOptions,
+    delivery?: TurnDelivery,
+  ): Promise<Answer> => {
     checkOptions(options, takeOptionTypes)
     const { signal } = options
     signal?.throwIfAborted()
     if (isDisposed) throw disposed()
-    let turn!: QueuedTurn<Answer>
+    let turn!: Turn
     const answer = new Promise<Answer>((resolve, reject) => {
-      turn = { text, delivery, controller: new AbortController(), resolve, reject }
+      const controller = new AbortController()
+      turn = {
+        message,
+        delivery,
+        marker: new TurnMarker(undefined, areKept),
+        controller,
+        context: callContext(),
+        resolve,
+        reject,
+      }
     })
+    // The message and the results that tool calls return are accepted in one tick.
+    const control = controlOf(delivery)
+    if (control !== undefined) turn.marker.hold(control.lease)
     const abort = (): void => giveUp(turn, signal?.reason)
     signal?.addEventListener('abort', abort)
     waiting.add(turn)
@@ -124,31 +194,81 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
     }
   }
 
-  const giveUp = (turn: QueuedTurn<Answer>, reason: unknown): void => {
+  const giveUp = (turn: Turn, reason: unknown): void => {
     if (waiting.delete(turn)) turn.reject(reason)
-    else turn.controller.abort(reason)
+    else {
+      turn.context.runInAsyncScope(() => turn.controller.abort(reason))
+      if (turn === suspended) abandon(reason)
+    }
   }
 
   const startNext = (): void => {
-    if (running !== undefined) return
+    if (running !== undefined || suspended !== undefined) return
     const [turn] = waiting
-    if (turn !== undefined) running = { turn, isOver: run(turn) }
-    else if (!isDisposed) busy$.next(false)
+    if (turn === undefined) {
+      if (!isDisposed) busy$.next(false)
+      return
+    }
+    waiting.delete(turn)
+    const { message, delivery, controller, marker } = turn
+    void start(turn, () => {
+      controller.signal.throwIfAborted()
+      return respond(message, controller.signal, delivery, marker)
+    })
   }
 
-  const run = async (turn: QueuedTurn<Answer>): Promise<void> => {
-    waiting.delete(turn)
-    // The turn starts in a later microtask, so that the call that requested it returns first.
-    await Promise.resolve()
-    const { text, delivery, controller, resolve, reject } = turn
+  /** Starts a part of a turn in a later microtask, so that the call that requested it returns first. */
+  const start = (turn: Turn, part: () => Answer | PromiseLike<Answer>): Promise<Answer> => {
+    const answer = Promise.resolve().then(() => perform(turn, part))
+    const isOver = answer.then(
+      () => undefined,
+      () => undefined,
+    )
+    running = { turn, isOver }
+    return answer
+  }
+
+  /** Runs one part of a turn, and settles the turn unless it was suspended. */
+  const perform = async (turn: Turn, part: () => Answer | PromiseLike<Answer>): Promise<Answer> => {
+    const { delivery, marker, context } = turn
     try {
-      controller.signal.throwIfAborted()
-      resolve(await respond(text, controller.signal, delivery))
+      const answer = await context.runInAsyncScope(() => runInTurn(marker, part))
+      if (marker.isSuspended) suspended = turn
+      // The promise of a delivery stays pending, because a resolved one would mean that the message was accepted.
+      if (!marker.isSuspended || delivery === undefined) turn.resolve(answer)
+      return answer
     } catch (error) {
-      reject(error)
+      turn.reject(error)
+      throw error
+    } finally {
+      running = undefined
+      startNext()
     }
-    running = undefined
+  }
+
+  const suspend = (): void => {
+    if (running === undefined) throw new InvalidInputError('suspend', undefined, 'a turn that runs')
+    running.turn.marker.setSuspended(true)
+    controlOf(running.turn.delivery)?.setSuspended(true)
+  }
+
+  const resume = async (run: (signal: AbortSignal) => Answer | PromiseLike<Answer>): Promise<Answer> => {
+    if (typeof run !== 'function') throw new InvalidInputError('run', run, 'a function')
+    const turn = suspended
+    if (turn === undefined) throw new InvalidInputError('resume', undefined, 'a turn that is suspended')
+    suspended = undefined
+    controlOf(turn.delivery)?.setSuspended(false)
+    return start(turn, () => run(turn.controller.signal))
+  }
+
+  const abandon = (reason: unknown = new DOMException('The suspended turn was abandoned.', 'AbortError')): boolean => {
+    const turn = suspended
+    if (turn === undefined) return false
+    suspended = undefined
+    turn.marker.end('failed')
+    turn.reject(reason)
     startNext()
+    return true
   }
 
   const dispose = async (): Promise<void> => {
@@ -157,15 +277,22 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
       // A disposed agent counts as busy, so that no delivery of results starts.
       busy$.next(true)
       busy$.complete()
-      for (const turn of [...waiting, ...(running ? [running.turn] : [])]) giveUp(turn, disposed())
+      const open = [...waiting, ...(running ? [running.turn] : []), ...(suspended ? [suspended] : [])]
+      for (const turn of open) giveUp(turn, disposed())
     }
     await running?.isOver
   }
 
   return {
     take,
-    isBusy$: busy$.pipe(distinctUntilChanged()),
+    isBusy$: forSubscribers(busy$.pipe(distinctUntilChanged())),
     triggerAgentTurn: (text, delivery) => queue(text, { signal: delivery.signal }, delivery),
+    get deliveryIds() {
+      return (running?.turn ?? suspended)?.marker.deliveryIds ?? []
+    },
+    suspend,
+    resume,
+    abandon,
     dispose,
     [Symbol.asyncDispose]: dispose,
   }

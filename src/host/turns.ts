@@ -2,15 +2,13 @@
  * Adds results to turns that the host starts itself. `beforeTurn` leases the undelivered results, `afterTurn` ends the lease, and `withTurn` does
  * both. If the host does not end a lease in time, it is released, so that the results are delivered again.
  */
-import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
+import { pushSubscribers } from '../features/delivery/push-subscribers.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/delivery/reminder-service.js'
-import { clearLongTimeout, setLongTimeout } from '../clock.js'
+import type { AsyncTaskReminderService, LeasedReminder } from '../features/delivery/reminder-service.js'
+import { currentTurn, runInTurn, TurnMarker } from '../isolation/current-turn.js'
+import { clearLongTimeout, setLongTimeout } from '../system/clock.js'
 import { InvalidInputError } from '../errors.js'
 import { checkOptionNames } from '../protocol/option-checks.js'
-
-/** The default time limit for the lease of a turn, in ms (30 minutes). */
-export const DEFAULT_TURN_TIMEOUT_MS = 30 * 60_000
 
 /** What a turn of the agent should contain about background tasks. */
 export interface Turn {
@@ -36,8 +34,8 @@ export interface AfterTurn {
 }
 
 /**
- * Runs a turn of an owner's agent. The default owner is that of the host. If `run` resolves, the results in the turn count as delivered. If it
- * rejects, they are delivered again.
+ * Runs a turn of an owner's agent. The default owner is that of the host. If `run` resolves, the results in the turn count as delivered, also those
+ * that its tool calls have returned. If it rejects, they are delivered again.
  */
 export type WithTurn = <Result>(run: (turn: Turn) => Result | PromiseLike<Result>, owner?: string) => Promise<Result>
 
@@ -63,7 +61,7 @@ export class Turns {
   before(owner = this.#options.owner): Turn {
     // Both steps are one batch. Otherwise another message could lease the results that the previous turn releases.
     return this.#manager.reads.batch(() => {
-      this.#leases.get(owner)?.release()
+      this.#leases.get(owner)?.release({ mayHaveArrived: true })
       const turn = this.#begin(owner)
       if (turn.reminder !== undefined) this.#leases.set(owner, turn.reminder)
       return turn
@@ -79,30 +77,28 @@ export class Turns {
     checkOptionNames(outcome, ['accepted'], ['outcome'])
     const reminder = this.#leases.get(owner)
     if (outcome.accepted) reminder?.acknowledge()
-    else reminder?.release()
+    else reminder?.release({ mayHaveArrived: true })
   }
 
   /** Runs a turn with a lease of its own. A call of `before` for the same owner does not end this lease. */
   async with<Result>(run: (turn: Turn) => Result | PromiseLike<Result>, owner = this.#options.owner): Promise<Result> {
     if (typeof run !== 'function') throw new InvalidInputError('run', run, 'a function')
-    const turn = this.#begin(owner)
-    try {
-      if (turn.reminder?.stored !== undefined) await turn.reminder.stored
-      const result = await run(turn)
-      turn.reminder?.acknowledge()
-      return result
-    } catch (error) {
-      turn.reminder?.release()
-      throw error
-    }
+    const outer = currentTurn()
+    // The outer turn ends the lease, and may be suspended for a long time.
+    const turn = this.#begin(owner, outer === undefined)
+    const { stored } = turn.reminder ?? {}
+    const marker = new TurnMarker(outer)
+    if (turn.reminder !== undefined) marker.hold(turn.reminder)
+    return runInTurn(marker, () => (stored === undefined ? run(turn) : stored.then(() => run(turn))))
   }
 
-  #begin(owner: string): Turn {
+  #begin(owner: string, isLimited = true): Turn {
     const { reads } = this.#manager
     reads.use(pushSubscribers).noteTurn(owner)
     const systemInstruction = this.#reminders.generateStatusSummary(owner)
     const reminder = this.#reminders.leaseReminder({ owner })
-    return { systemInstruction, ...(reminder && { reminder: this.#limit(owner, reminder) }) }
+    if (reminder === undefined) return { systemInstruction }
+    return { systemInstruction, reminder: isLimited ? this.#limit(owner, reminder) : reminder }
   }
 
   /** Adds a time limit to a reminder. When the limit has passed, the lease is released. */
@@ -110,14 +106,15 @@ export class Turns {
     const { reads } = this.#manager
     const { timeoutMs } = this.#options
     const { deliveryId, acknowledge, release } = reminder
+    const lease = reads.ledger.lease(deliveryId)
     const stop = (): void => {
       clearLongTimeout(reads.clock, timer)
       disposal.unsubscribe()
     }
     const expire = (): void => {
       stop()
-      if (reads.ledger.lease(deliveryId) === undefined) return
-      release()
+      if (reads.ledger.lease(deliveryId) !== lease) return
+      release({ mayHaveArrived: true })
       const message = `A turn of ${owner} has not ended within ${timeoutMs} ms, so its results will be delivered again. Call afterTurn, or use withTurn.`
       reads.report(new Error(message), { source: 'turn-timeout', owner, deliveryId })
     }
@@ -127,11 +124,21 @@ export class Turns {
     })
     const disposal = reads.notifications$.subscribe({ complete: stop })
     // Only the first reported outcome has an effect.
-    const ended = (end: () => void) => (): void => {
+    const ended = (): void => {
       stop()
-      if (this.#leases.get(owner)?.deliveryId === deliveryId) this.#leases.delete(owner)
-      end()
+      if (this.#leases.get(owner) === limited) this.#leases.delete(owner)
     }
-    return Object.freeze({ ...reminder, acknowledge: ended(acknowledge), release: ended(release) })
+    const limited: LeasedReminder = Object.freeze({
+      ...reminder,
+      acknowledge: () => {
+        ended()
+        acknowledge()
+      },
+      release: (how) => {
+        ended()
+        release(how)
+      },
+    } satisfies LeasedReminder)
+    return limited
   }
 }

@@ -1,6 +1,6 @@
 /** Adapts some tools to one MCP client: to its working directory, its instances and its limits. */
 import { z } from 'zod'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
 import { TOOLS, type ToolName } from '../tools/tool-list.js'
 import { errorResult, type Tool } from '../tools/tool.js'
@@ -9,20 +9,17 @@ import { withReserved } from './reserved-results.js'
 import { UNTRUSTED } from './untrusted-tools.js'
 import { workingDirectory, type FindProject } from './working-directory.js'
 
-/** The MCP client that calls a tool. */
 export interface ToolClient {
   readonly backend: Backend
   readonly owner: string
   readonly setting: ToolSetting
   readonly findProject: FindProject
 }
-
-type Adapt = (tool: Tool, client: ToolClient) => Tool
 type Args = Readonly<Record<string, unknown>>
 
-const adaptations: Readonly<Partial<Record<ToolName, Adapt>>> = {
+const adaptations: Readonly<Partial<Record<ToolName, (tool: Tool, client: ToolClient) => Tool>>> = {
   task: inWorkingDirectory,
-  wait_for_async_tasks: (tool, { backend, owner }) => withReserved(tool, backend.manager, owner),
+  wait_for_async_tasks: (tool, { backend, owner }) => withReserved(tool, () => backend.manager, owner),
   submit_commands: withInstance,
   run_command: inProject,
   schedule: launchingInProject,
@@ -79,7 +76,7 @@ function launchingInProject(tool: Tool, { backend, setting, findProject }: ToolC
       const found = await workingDirectory(backend, named, undefined, findProject)
       const cwd = 'cwd' in found ? found.cwd : undefined
       const seconds = backend.config.subagents.find(({ name }) => name === named)?.timeoutSeconds
-      const launching = { ...setting.launching, ...defined({ defaultTimeoutSeconds: seconds }) }
+      const launching = { ...setting.launching, ...omitUndefined({ defaultTimeoutSeconds: seconds }) }
       const here: Tool | undefined = TOOLS.schedule.create({
         ...setting,
         launching,

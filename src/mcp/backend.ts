@@ -1,30 +1,27 @@
 /** The state that all connections of one MCP server share: the async tasks, the subagents, and the instances with their lanes. */
-import { currentRuns } from '../async-tasks/run-plan.js'
 import { randomUUID } from 'node:crypto'
-import { resolve } from 'node:path'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
-import { continuing } from '../async-tasks/continuing.js'
-import { schedules } from '../async-tasks/schedules/schedules.js'
-import type { MonitorLimits } from '../async-tasks/monitors/monitors.js'
-import { systemClock, type Clock } from '../clock.js'
+import type { AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
+import { systemClock, type Clock } from '../system/clock.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { createFairEngine } from '../engine/fair-engine.js'
-import { taskName } from '../async-tasks/task-name.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import { aRunnable, flatRunner } from '../engine/definition.js'
-import { createLog, type Log } from '../http/log.js'
+import { aRunnable, resolveRunner } from '../engine/definition.js'
+import { createLog, type Log } from '../server/http/log.js'
 import {
+  accepts,
   aClock,
   aFunction,
   aName,
-  aStore,
   anObject,
-  objectWith,
+  aStore,
   aString,
+  custom,
+  objectWith,
   recordOf,
-  type OptionType,
+  textOfLength,
   type OptionTypes,
 } from '../protocol/option-checks.js'
 import {
@@ -40,13 +37,15 @@ import type { OpenStore } from '../store/open-store.js'
 import type { SessionOfStore } from '../store/sessions/session-store.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { subagentOffer } from '../tools/offered-subagents.js'
-import { definitionOf, type FlatSubagent, type Subagent } from '../tools/subagents.js'
-import { STDIO_OWNER } from './callers.js'
+import { definitionOf, type ResolvedSubagent, type Subagent } from '../tools/subagents.js'
+import { clientOf, STDIO_OWNER } from './callers.js'
 import { MAX_IN_PLACE_OF_ALL, ClientSlots, type ClientLimits } from './client-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import type { InstanceSource } from '../tools/instance-source.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
 import { instancesOfCluster, instancesOfPool } from './instance-source.js'
+import type { Clients } from './mcp-feature.js'
+import { mcpFeatures } from './mcp-features.js'
 import { createSession } from './session.js'
 import type { UntrustedFile } from './trust.js'
 
@@ -94,20 +93,18 @@ export interface McpServerOptions {
   readonly writeLog?: (line: string) => void
 }
 
-const aSessionKey: OptionType = {
-  expected: `a string of 1 to ${MAX_SESSION_KEY} characters`,
-  accepts: (value) => typeof value === 'string' && value !== '' && value.length <= MAX_SESSION_KEY,
-}
+/** The parts of a backend that exist once its work has begun. */
+type Begun = Pick<Backend, 'manager' | 'slots'>
 
-const anUntrustedFile: OptionType = {
-  expected: 'untrusted of loadAgentConfig',
-  accepts: (value) => typeof (value as Partial<UntrustedFile> | null)?.file === 'string',
-}
+const anUntrustedFile = custom(
+  'untrusted of loadAgentConfig',
+  (value) => typeof (value as Partial<UntrustedFile> | null)?.file === 'string',
+)
 
-const aFolderOrStore: OptionType = {
-  expected: `${aName.expected}, or ${aStore.expected}`,
-  accepts: (value) => aName.accepts(value) || aStore.accepts(value),
-}
+const aFolderOrStore = custom(
+  `${aName.expected}, or ${aStore.expected}`,
+  (value) => accepts(aName, value) || accepts(aStore, value),
+)
 
 export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   // The schema of the configuration checks its content.
@@ -117,7 +114,7 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   untrusted: anUntrustedFile,
   projectFolder: aString,
   store: aFolderOrStore,
-  session: aSessionKey,
+  session: textOfLength(MAX_SESSION_KEY),
   subagents: recordOf(aRunnable),
   taskManager: objectWith('the tasks of a cluster', 'submitTask', 'followTask', 'cancelTask', 'close'),
   telemetry: aTelemetry,
@@ -136,6 +133,7 @@ export interface Backend {
   readonly clock: Clock
   readonly telemetry: Telemetry | undefined
   readonly log: Log
+  /** The tasks. Exists once the work has begun; reading this property earlier throws. */
   readonly manager: AsyncTaskManager
   /** The session of the store; undefined without a store. */
   readonly session: SessionOfStore | undefined
@@ -146,22 +144,41 @@ export interface Backend {
   readonly pool: InstancePool
   /** The instances that clients see: those of `pool`, or those of a cluster. */
   readonly instances: InstanceSource
+  /** Exists once the work has begun; reading this property earlier throws. */
   readonly slots: ClientSlots
-  readonly subagents: ReadonlyMap<string, FlatSubagent>
+  readonly subagents: ReadonlyMap<string, ResolvedSubagent>
+  readonly hasBegun: boolean
   /**
-   * Stops every task and every program, and resolves when they have ended. Without a store, running tasks are cancelled. With a store, the next server
-   * of the session reports them.
+   * Begins the work, unless it has begun: opens the store, takes over what ended servers of the session left, and starts retries and schedules.
+   * @throws StoreError when the store cannot be opened; the next call tries again
+   */
+  begin(): AsyncTaskManager
+  /**
+   * Resolves when every run has ended, except programs that survive the server. Without a store, all tasks are cancelled. With a store, the next server of
+   * the session goes on with those that wait and with programs that survive, and runs the others again or reports them.
    */
   close(): Promise<void>
 }
 
 /**
- * Creates the backend. Connects no instance and starts no program.
+ * Creates the backend, and begins its work. Connects no instance.
  * @throws InvalidInputError for an invalid configuration
  * @throws StoreError when the store cannot be opened
  * @throws InvalidSettingError for a setting that needs a store, when there is none
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
+  const backend = prepareBackend(options)
+  backend.begin()
+  return backend
+}
+
+/**
+ * Creates a backend whose work begins later (`begin`). Until then no task of the store is touched, and nothing is started.
+ * @throws InvalidInputError for an invalid configuration
+ * @throws StoreError when the store cannot be read
+ * @throws InvalidSettingError for a setting that needs a store, when there is none
+ */
+export function prepareBackend(options: McpServerOptions = {}): Backend {
   const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock, telemetry } = options
   const { taskManager: cluster, untrusted } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
@@ -175,37 +192,13 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   checkRemote(config, options.subagents)
   const subagents = new Map([
     ...configuredSubagents(config, { folder, projectFolder }, clock),
-    ...Object.entries(options.subagents ?? {}).map(([name, subagent]) => [name, flatRunner(subagent)] as const),
+    ...Object.entries(options.subagents ?? {}).map(([name, subagent]) => [name, resolveRunner(subagent)] as const),
   ])
   // While the configuration is not trusted, its subagents are unknown. Opening the store would end the stored tasks of unknown subagents, so the store
   // stays closed.
   const session =
     untrusted === undefined ? createSession(config, { ...options, folder, projectFolder }, clock) : undefined
-  const manager = new AsyncTaskManager({
-    maxAsyncTasks: totalOf(config),
-    maxCommands: maxCommands === -1 ? -1 : Math.max(MIN_TOTAL, maxCommands),
-    maxForegroundTasks: MAX_IN_PLACE_OF_ALL,
-    whenFull: config.whenFull,
-    queue: { max: config.queueMax },
-    ...(config.schedules && {
-      schedules: { maxPerOwner: config.schedules.maxPerOwner, minPeriodMs: config.schedules.minPeriodSeconds * 1000 },
-    }),
-    monitors: monitorLimits(config, folder) ?? {},
-    limits: config.limits,
-    clock,
-    createId,
-    onError: (error, { source, taskId }) =>
-      log(
-        source === 'late-result' ? 'warn' : 'error',
-        taskId === undefined ? source : `${source} of task ${taskId}`,
-        error,
-      ),
-    ...defined({ store: session, telemetry }),
-    findRunner: (name) => {
-      const subagent = subagents.get(name)
-      return findCommands?.(name) ?? (subagent && definitionOf(subagent))
-    },
-  })
+  session?.check()
   const pool = createInstancePool(config.instances, { folder, clock, log })
   const taskManager = new TaskManager({
     instances: pool.instances,
@@ -214,13 +207,40 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     engine: createFairEngine(createInProcessEngine({ clock }), clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
-  const slots = new ClientSlots(manager, clientLimits(config), session?.earlierTasks)
-  manager.reads.use(schedules).launching = (owner, launch) => slots.launchScheduled(owner, launch)
-  manager.reads.use(continuing).launching = (owner, launch) => slots.launchScheduled(owner, launch)
-  manager.reads.use(subagentOffer).offer = {
-    owner: STDIO_OWNER,
-    list: () => subagents,
-    launching: (owner, launch) => slots.launchScheduled(owner, launch),
+  const begun = (): Begun => {
+    const ofFeatures = mcpFeatures.map(({ managerOptions }) => managerOptions?.(config, folder))
+    const manager = new AsyncTaskManager({
+      maxAsyncTasks: totalOf(config),
+      maxCommands: maxCommands === -1 ? -1 : Math.max(MIN_TOTAL, maxCommands),
+      maxForegroundTasks: MAX_IN_PLACE_OF_ALL,
+      whenFull: config.whenFull,
+      queue: { max: config.queueMax },
+      ...(Object.assign({}, ...ofFeatures) as AsyncTaskManagerOptions),
+      limits: config.limits,
+      clock,
+      createId,
+      onError: (error, { source, taskId }) =>
+        log(
+          source === 'late-result' ? 'warn' : 'error',
+          taskId === undefined ? source : `${source} of task ${taskId}`,
+          error,
+        ),
+      ...omitUndefined({ store: session, telemetry }),
+      findRunner: (name) => {
+        const subagent = subagents.get(name)
+        return findCommands?.(name) ?? (subagent && definitionOf(subagent))
+      },
+    })
+    const slots = new ClientSlots(manager, clientLimits(config), session?.earlierTasks)
+    const launching: Clients['launching'] = (owner, launch) => slots.launchScheduled(owner, launch)
+    for (const { connect } of mcpFeatures) connect?.(manager, { groupOf: clientOf, launching })
+    manager.reads.use(subagentOffer).offer = { owner: STDIO_OWNER, list: () => subagents, launching }
+    return { manager, slots }
+  }
+  let work: Begun | undefined
+  const theWork = (): Begun => {
+    if (work === undefined) throw new Error('The work of the server has not begun.')
+    return work
   }
   let closing: Promise<void> | undefined
   return {
@@ -232,18 +252,28 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     clock,
     telemetry,
     log,
-    manager,
+    get manager() {
+      return theWork().manager
+    },
+    get slots() {
+      return theWork().slots
+    },
+    get hasBegun() {
+      return work !== undefined
+    },
+    begin: () => {
+      if (closing !== undefined) throw new Error('The server is closing.')
+      return (work ??= begun()).manager
+    },
     session,
     taskManager,
     pool,
     subagents,
     commandTasks: cluster ?? taskManager,
     instances: cluster === undefined ? instancesOfPool(pool, taskManager) : instancesOfCluster(cluster),
-    slots,
     close: () =>
       (closing ??= (async () => {
-        if (session !== undefined) await leave(manager, session, subagents)
-        await Promise.all([manager.dispose(), taskManager.dispose()])
+        await Promise.all([work === undefined ? session?.close() : work.manager.dispose(), taskManager.dispose()])
         await Promise.all([pool.close(), cluster?.close()])
       })()),
   }
@@ -257,46 +287,12 @@ function checkRemote({ subagents }: AgentConfig, runners: McpServerOptions['suba
   throw new InvalidInputError(`config.subagents[${index}].runsOn`, 'workers', expected)
 }
 
-const stopped = (what: string): string =>
-  `The server ended before the program (${what}) did, and stopped it. Launch it again if it is still needed.`
-const cancelled = (what: string): string =>
-  `The server ended before the commands (${what}) did, and cancelled them. Launch them again if they are still needed.`
-
-/** Stops all running tasks so that the next server of the session can report them to its client. */
-async function leave(
-  manager: AsyncTaskManager,
-  session: SessionOfStore,
-  subagents: Backend['subagents'],
-): Promise<void> {
-  const { reads } = manager
-  for (const entry of reads.ledger.running()) {
-    const { id, subagentName, goalPrompt } = entry.record
-    // Only runs that outlive this process need this: surviving programs, and commands in a cluster. The next server would take them over.
-    const isProgram = subagents.get(subagentName)?.survivesHost === true
-    if (!isProgram && reads.persistence?.keyOf(entry) === undefined) continue
-    const run = currentRuns.get(entry)
-    const what = taskName({ subagentName, goalPrompt })
-    manager.failTask(id, isProgram ? stopped(what) : cancelled(what))
-    run?.abort()
-  }
-  // The answers that clients have received are confirmed now, because a sealed store accepts no more changes.
-  reads.persistence?.confirmOwner()
-  // A failure of the store was already logged (`onError`).
-  await manager.stored().catch(() => undefined)
-  session.seal()
-}
-
 function clientLimits({ maxAsyncTasks, whenFull, queueMax, commands }: AgentConfig): ClientLimits {
   return {
     maxAsyncTasks,
     maxWaiting: whenFull === 'queue' ? queueMax : 0,
     maxCommands: commands?.maxCommands ?? 0,
   }
-}
-
-/** The limits for the monitors of a model; undefined if the configuration has no `monitors`. */
-export function monitorLimits({ monitors }: AgentConfig, folder: string): MonitorLimits | undefined {
-  return monitors && defined({ ...monitors, files: monitors.files?.map((file) => resolve(folder, file)) })
 }
 
 /** The limit for the tasks of all clients together is at least this number. */

@@ -3,7 +3,7 @@
  * instructions.
  */
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import { inOrder, type ToolName } from '../tools/tool-list.js'
 import type { LowLevelServer } from './low-level-server.js'
 
@@ -43,7 +43,6 @@ export function promptText(toolNames: readonly string[]): string {
   return [...BEFORE, ...uses, ...AFTER].join('\n')
 }
 
-/** Registers `prompts/list` and `prompts/get`. */
 export function registerPrompt(server: LowLevelServer, toolNames: readonly string[]): void {
   server.setRequestHandler('prompts/list', () => ({
     prompts: [{ name: NAME, title: 'Background tasks', description: DESCRIPTION }],

@@ -5,12 +5,12 @@
  * identifies the client there. A client without a token is anonymous: it gets no lists of tasks, and can use a task only by its full id, which cannot be
  * guessed.
  */
-import { prunedTasks } from '../async-tasks/recovery/pruned-tasks.js'
+import { prunedTasks } from '../features/history/pruned-tasks.js'
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { prunedText } from '../async-tasks/task-lookup.js'
-import { bearerTokenOf } from '../http/access.js'
+import { prunedText } from '../features/task-ids/task-lookup.js'
+import { bearerTokenOf } from '../server/http/access.js'
 import { toToolResult } from './mcp-tool.js'
 import type { McpResult, McpTool } from './mcp-tool.js'
 
@@ -25,7 +25,6 @@ export interface Caller {
   readonly onNamed?: (taskIds: readonly string[]) => void
 }
 
-/** The owner of all tasks over stdio. */
 export const STDIO_OWNER = 'main'
 
 /** The caller of all requests without a bearer token. */
@@ -38,16 +37,30 @@ export function callerOf(request: IncomingMessage): Caller {
   return { owner: `client-${createHash('sha256').update(token).digest('hex').slice(0, 16)}`, isAnonymous: false }
 }
 
+/** The owner of a session's tasks. It contains the owner of the client, from which the next process knows whose session it was. */
+export function sessionOwner(id: string, { owner, isAnonymous }: Caller): string {
+  return isAnonymous ? `session-${id}` : `${owner}/session-${id}`
+}
+
+/** The client of an owner: the owner itself, unless it is a session of a client with a token. */
+export const clientOf = (owner: string): string => OF_TOKEN.exec(owner)?.[1] ?? owner
+
+const OF_TOKEN = /^(client-[0-9a-f]{16})\/session-/
+
 const HOW_TO_IDENTIFY =
   'This client is anonymous, so no tasks are listed for it. Use the full ID of a task, or configure the client to send a bearer ' +
   'token: each token identifies one client.'
 
-/** Restricts tools to what an anonymous caller may do: use tasks by their full id. */
+const NO_LATER_ANSWER =
+  'This client is anonymous: a background task could not report its end to it. Either wait for the result in the call itself ' +
+  '(async: false), or ask the user to configure the client to send a bearer token (the header "Authorization: Bearer TOKEN").'
+
+/** Restricts tools to what an anonymous caller may do: use tasks by their full id, and launch tasks that the call waits for. */
 export function guardTools(tools: readonly McpTool[], manager: AsyncTaskManager): McpTool[] {
   return tools.map((tool) => ({
     ...tool,
     call: (args, call) => {
-      const refusal = refuse(tool, args, manager)
+      const refusal = tool.answersLater?.(args) === true ? toToolResult(NO_LATER_ANSWER) : refuse(tool, args, manager)
       return refusal === undefined ? tool.call(args, call) : Promise.resolve(refusal)
     },
   }))
@@ -68,7 +81,6 @@ function refuse(
   return listsTasks && !isNamed ? toToolResult(HOW_TO_IDENTIFY) : undefined
 }
 
-/** The ids of tasks that a call names. */
 export function namedIn({ task_id, task_ids }: Readonly<Record<string, unknown>>): string[] {
   return [task_id, ...(Array.isArray(task_ids) ? (task_ids as unknown[]) : [])].filter((id) => typeof id === 'string')
 }

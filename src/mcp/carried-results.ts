@@ -1,7 +1,7 @@
 /** The results in one answer to a call: those of the tool itself, and undelivered results of the client's other tasks. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
-import type { HeldLease, HoldLease } from '../async-tasks/delivery/leases.js'
-import type { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
+import type { HeldLease, HoldLease } from '../features/delivery/leases.js'
+import type { AsyncTaskReminderService } from '../features/delivery/reminder-service.js'
 import { leaseOwed } from '../tools/overdue-notifications.js'
 import type { McpResult } from './mcp-tool.js'
 
@@ -13,7 +13,6 @@ export class CarriedResults {
     this.#leases.push(lease)
   }
 
-  /** The ids of the tasks whose results the answer contains. */
   get taskIds(): readonly string[] {
     return [...new Set(this.#leases.flatMap(({ taskIds }) => taskIds))]
   }
@@ -39,15 +38,19 @@ export async function addOwed(
   const reminder = await leaseOwed(reminders, owner)
   if (reminder === undefined) return result
   carried.hold(reminder)
-  const { content, structuredContent } = result
-  return {
-    ...result,
-    content: [...content, { type: 'text', text: reminder.text }],
-    ...(structuredContent !== undefined && { structuredContent: withText(structuredContent as Fields, reminder.text) }),
-  }
+  return addText(result, reminder.text)
 }
 
-/** Adds the images of the results that an answer carries. */
+export function addNotes(result: McpResult, notes: readonly string[]): McpResult {
+  return isToolResult(result) && notes.length > 0 ? addText(result, notes.join('\n')) : result
+}
+
+export function addText(result: CallToolResult, text: string): CallToolResult {
+  const { content, structuredContent: structured } = result
+  const shown = { ...result, content: [...content, { type: 'text', text } as const] }
+  return structured === undefined ? shown : { ...shown, structuredContent: withText(structured as Fields, text) }
+}
+
 export function addImages(result: McpResult, images: readonly ContentBlock[]): McpResult {
   return isToolResult(result) && images.length > 0 ? { ...result, content: [...result.content, ...images] } : result
 }

@@ -6,6 +6,7 @@ import { AgentTasksError } from '../errors.js'
 import { foregroundLimit } from '../tools/task-runs.js'
 import { errorResult, type ToolResult } from '../tools/tool.js'
 import type { SlotKind } from '../tools/tool-descriptor.js'
+import { clientOf } from './callers.js'
 import { FOLLOW_UPS } from './follow-ups.js'
 
 /**
@@ -15,12 +16,10 @@ import { FOLLOW_UPS } from './follow-ups.js'
 export const MAX_IN_PLACE = 50
 export const MAX_IN_PLACE_OF_ALL = 500
 
-/** Advice for a client at its limit. */
 const ADVICE = ['Wait until one has ended (wait_for_async_tasks)', `cancel one (${FOLLOW_UPS.cancel})`]
 
 /** The limits of one client; -1 for no limit. */
 export interface ClientLimits {
-  /** The maximum number of background tasks. */
   readonly maxAsyncTasks: number
   /** The maximum number of further background tasks that wait for a slot. */
   readonly maxWaiting: number
@@ -31,8 +30,7 @@ export interface ClientLimits {
 interface Kind {
   /** -1 for no limit. */
   readonly max: number
-  /** Counts the owner's tasks of this kind. */
-  readonly countOf: (owner: string) => number
+  readonly countOf: (client: string) => number
   /** The result of a call at the limit. */
   readonly refuse: () => ToolResult
 }
@@ -42,7 +40,7 @@ export class ClientSlots {
   readonly #manager: AsyncTaskManager
   readonly #kinds: Readonly<Record<SlotKind, Kind>>
   /** Calls that have not launched their task yet. A call that launches a background task stays here until it returns. */
-  readonly #starting = new Set<{ readonly kind: SlotKind; readonly owner: string }>()
+  readonly #starting = new Set<{ readonly kind: SlotKind; readonly client: string }>()
   /** The ids of background tasks that have not ended. */
   readonly #background = new Set<string>()
 
@@ -51,28 +49,32 @@ export class ClientSlots {
     const { maxAsyncTasks, maxWaiting, maxCommands } = limits
     const { pools } = manager.reads
     const isCounted = (id: string): boolean => this.#background.has(id) || earlierTasks.has(id)
+    // A client with a token may have several sessions. Each session is an owner.
+    const isOf = (client: string) => (owner: string) => clientOf(owner) === client
+    const queuedOf = (client: string) => manager.getQueuedTasks().filter(({ owner }) => clientOf(owner) === client)
     this.#manager = manager
     this.#kinds = {
       background: {
         max: maxAsyncTasks === -1 ? -1 : maxAsyncTasks + maxWaiting,
-        countOf: (owner) => manager.getActiveTasks(owner).filter(({ id }) => isCounted(id)).length,
+        countOf: (client) =>
+          manager.getActiveTasks().filter(({ id, owner }) => clientOf(owner) === client && isCounted(id)).length,
         refuse: () => backgroundRefusal(limits),
       },
       inPlace: {
         max: MAX_IN_PLACE,
         // Two more groups count: background tasks above the limit, because a call that waited was moved to the background, and calls whose task waits
         // for its concurrency key.
-        countOf: (owner) =>
-          pools.foreground.countOf(owner) +
-          manager.getQueuedTasks(owner).filter(({ isForeground }) => isForeground === true).length +
-          excess(pools.task.countOf(owner), maxAsyncTasks),
+        countOf: (client) =>
+          pools.foreground.countOf(isOf(client)) +
+          queuedOf(client).filter(({ isForeground }) => isForeground === true).length +
+          excess(pools.task.countOf(isOf(client)), maxAsyncTasks),
         refuse: () => foregroundLimit(MAX_IN_PLACE),
       },
       command: {
         max: maxCommands,
         // Commands that wait for other tasks count, because they take a slot later.
-        countOf: (owner) =>
-          pools.command.countOf(owner) + manager.getQueuedTasks(owner).filter(({ kind }) => kind === 'command').length,
+        countOf: (client) =>
+          pools.command.countOf(isOf(client)) + queuedOf(client).filter(({ kind }) => kind === 'command').length,
         refuse: () => commandRefusal(maxCommands),
       },
     }
@@ -89,9 +91,10 @@ export class ClientSlots {
     call: (onLaunched: () => void) => Promise<ToolResult>,
   ): Promise<ToolResult> {
     const { max, countOf, refuse } = this.#kinds[kind]
-    const calls = [...this.#starting].filter((each) => each.kind === kind && each.owner === owner).length
-    if (max !== -1 && calls + countOf(owner) >= max) return refuse()
-    const starting = { kind, owner }
+    const client = clientOf(owner)
+    const calls = [...this.#starting].filter((each) => each.kind === kind && each.client === client).length
+    if (max !== -1 && calls + countOf(client) >= max) return refuse()
+    const starting = { kind, client }
     this.#starting.add(starting)
     try {
       const result = await call(() => {
@@ -111,7 +114,9 @@ export class ClientSlots {
    */
   launchScheduled(owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo {
     const { max, countOf, refuse } = this.#kinds.background
-    if (max !== -1 && countOf(owner) >= max) throw new AgentTasksError('TASK_LIMIT', refuse().error?.message ?? '')
+    if (max !== -1 && countOf(clientOf(owner)) >= max) {
+      throw new AgentTasksError('TASK_LIMIT', refuse().error?.message ?? '')
+    }
     const task = launch()
     this.#background.add(task.id)
     return task

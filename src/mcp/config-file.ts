@@ -5,10 +5,11 @@ import { ConfigFileError } from '../errors.js'
 import { agentConfigSchema, CONFIG_FILE_NAME, type AgentConfig } from '../protocol/agent-config.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
+import { isServerField } from '../protocol/server-config.js'
 import { KNOWN_FIELD } from '../protocol/strict-object.js'
-import { cutText } from '../text/cut-text.js'
-import { preview } from '../text/preview.js'
-import { toOneLine } from '../text/control-characters.js'
+import { cutText } from '../data/cut-text.js'
+import { preview } from '../data/preview.js'
+import { toOneLine } from '../data/control-characters.js'
 import { howToConfigure } from './starter-config.js'
 import type { Environment } from './trust-records.js'
 import { describeUntrusted, judgeFoundFile, type UntrustedFile } from './trust.js'
@@ -83,7 +84,10 @@ export function parseAgentConfig(content: unknown, file: string): AgentConfig {
   const name = field.replace(/^\./, '') || 'the file'
   if (expected.startsWith(KNOWN_FIELD)) {
     const rest = `${expected.slice(KNOWN_FIELD.length)}.`.replace(/the nearest is (.*)\.$/, 'did you mean $1?')
-    throw new ConfigFileError(file, `${shortLine(name)}: unknown field${shortLine(rest)}`)
+    const other = isServerField(name)
+      ? ` In the settings of the task server it is known; to check those: CONFIG_FILE=${JSON.stringify(file)} agent-tasks config check.`
+      : ''
+    throw new ConfigFileError(file, `${shortLine(name)}: unknown field${shortLine(rest)}${other}`)
   }
   // The values of these fields are secrets, so they must not be shown in a log.
   const isHidden = /^http\.tokens|^workers\.connection|\.headers|\.env/.test(name)

@@ -1,7 +1,7 @@
 /**
  * A subagent of the configuration that speaks the Agent Client Protocol. The package for this protocol is optional, so it is loaded when a task starts.
  */
-import type { AcpRunnerOptions } from '../acp/acp-options.js'
+import type { AcpRunnerOptions } from '../runners/acp/acp-options.js'
 import type { OutputRunner } from '../engine/runner.js'
 import { AgentTasksError } from '../errors.js'
 import { whyNoSession } from '../runners/printed-session.js'
@@ -17,7 +17,7 @@ export function configuredAcpAgent(options: AcpRunnerOptions): OutputRunner {
 /** @throws AgentTasksError `PACKAGES_MISSING` when the package is not installed */
 async function loadRunner() {
   try {
-    return (await import('../acp/acp-runner.js')).acpRunner
+    return (await import('../runners/acp/acp-runner.js')).acpRunner
   } catch (cause) {
     if ((cause as { readonly code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw cause
     const message =

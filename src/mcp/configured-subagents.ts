@@ -1,14 +1,13 @@
 /** The subagents of the configuration. Each run of a task starts the subagent's program. */
 import { resolve } from 'node:path'
-import type { Clock } from '../clock.js'
+import type { Clock } from '../system/clock.js'
 import type { OutputRunner } from '../engine/runner.js'
-import { defined } from '../defined.js'
-import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { configuredTerms, type AgentConfig, type SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
-import type { FlatSubagent, SubagentRequest } from '../tools/subagents.js'
+import type { ResolvedSubagent, SubagentRequest } from '../tools/subagents.js'
 import { configuredAcpAgent } from './configured-acp-agent.js'
 
-/** The directories in which programs run. */
 export interface Folders {
   /** The folder of the configuration. Relative paths in the configuration start from it. */
   readonly folder: string
@@ -21,11 +20,11 @@ export function configuredSubagents(
   { subagents }: AgentConfig,
   folders: Folders,
   clock: Clock,
-): ReadonlyMap<string, FlatSubagent> {
+): ReadonlyMap<string, ResolvedSubagent> {
   return new Map(subagents.map((subagent) => [subagent.name, toDefinition(subagent, folders, clock)]))
 }
 
-function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): FlatSubagent {
+function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): ResolvedSubagent {
   const {
     name,
     description,
@@ -37,11 +36,12 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     maxOutputBytes,
     graceMs,
     survivesHost,
+    endDetached,
     retry,
     asks,
     stdin,
   } = subagent
-  const { maxRunSeconds, maxConcurrent, rate, isolation, keep, session, acp } = subagent
+  const { maxConcurrent, rate, isolation, keep, session, acp } = subagent
   const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
   // A relative path of a program starts from the configuration's folder. It never starts from the directory of a call or the client's project, because
   // these may be untrusted.
@@ -51,7 +51,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     if (acp !== undefined) {
       // This is the default of `args`, which is meant for other programs: an ACP agent gets the goal by its protocol.
       const own = args.length === 1 && args[0] === '{goal}' ? [] : args
-      const permissions = typeof acp.permissions === 'string' ? acp.permissions : defined(acp.permissions)
+      const permissions = typeof acp.permissions === 'string' ? acp.permissions : omitUndefined(acp.permissions)
       const start = { command: program, args: own, cwd: directory, env: variables, graceMs, clock }
       return configuredAcpAgent({ ...start, permissions })
     }
@@ -67,7 +67,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
       questions: asks,
       isolation,
       keep,
-      ...defined({ session }),
+      ...omitUndefined({ session, endDetached }),
       env: variables,
       parse: output,
     })
@@ -82,7 +82,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     retry,
     maxConcurrent,
     rate,
-    budget: maxRunSeconds === undefined ? undefined : { seconds: maxRunSeconds },
+    ...configuredTerms(subagent),
     run: (request, context) =>
       runIn(request.cwd ?? standard).run({ ...request, goalPrompt: promptOf(request) }, context),
   }

@@ -6,21 +6,23 @@
  * open request shows the question again.
  * - The first answer counts. When a question is answered elsewhere, its form is withdrawn.
  * - If a form returns no valid answer, the question stays open, but the same request does not show it again.
+ * - A form that was cancelled, or declined at once, is not answered (`readForm`). The model can still answer the question.
  */
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { merge } from 'rxjs'
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { Asking, QuestionAsker } from '../async-tasks/questions/question-askers.js'
-import { MAX_TIMER_MS } from '../clock.js'
-import { defined } from '../defined.js'
-import { answerTo, formOf, isForm } from './question-forms.js'
+import type { Asking, QuestionAsker } from '../features/questions/question-askers.js'
+import { elapsedMs, MAX_TIMER_MS } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { formOf, isForm, readForm } from './question-forms.js'
 
 interface OpenRequest {
   readonly context: ServerContext
   /** The `_meta` of the forms that this request shows. */
   readonly meta: Readonly<Record<string, unknown>> | undefined
   readonly onGivenUp: (taskId: string) => void
+  readonly onUnread: (note: string) => void
   /** Aborts when the request ends. */
   readonly ended: AbortController
   readonly taskIds: Set<string>
@@ -38,14 +40,18 @@ export class Elicitations {
     this.#manager = manager
   }
 
-  /** Returns an object that asks the client's user while the request of `context` is open. */
-  askerOf(context: ServerContext, meta?: Readonly<Record<string, unknown>>): QuestionAsker {
+  /**
+   * Returns an object that asks the client's user while the request of `context` is open.
+   * @param onUnread called with a text for the model when the client has declined a form by itself
+   */
+  askerOf(context: ServerContext, { meta, onUnread = () => undefined }: AskerOptions = {}): QuestionAsker {
     return {
       begin: (onGivenUp) => {
         const request = {
           context,
           meta,
           onGivenUp,
+          onUnread,
           ended: new AbortController(),
           taskIds: new Set<string>(),
           failed: new Set<string>(),
@@ -73,7 +79,7 @@ export class Elicitations {
   }
 
   async #send(request: OpenRequest, taskId: string, question: TaskQuestion): Promise<void> {
-    const isOpen = (): boolean => this.#questionsOf(taskId).some(({ id }) => id === question.id)
+    const isOpen = (): boolean => (this.#manager.getTask(taskId)?.questions ?? []).some(({ id }) => id === question.id)
     // Before the microtask ran, the question may have been answered, or the request may have ended.
     if (!request.ended.signal.aborted && isOpen()) await this.#elicit(request, taskId, question, isOpen)
     this.#forget(keyOf(taskId, question), request)
@@ -97,9 +103,14 @@ export class Elicitations {
     try {
       await lease?.stored
       const signal = AbortSignal.any([context.mcpReq.signal, ended.signal, withdrawn.signal])
-      const sent = { method, params: { ...params, ...defined({ _meta: meta }) } }
-      const answer = await context.mcpReq.send(sent, { signal, timeout: MAX_TIMER_MS })
-      this.#manager.answerTask(taskId, question.id, answerTo(question, answer))
+      const sent = { method, params: { ...params, ...omitUndefined({ _meta: meta }) } }
+      const { clock } = this.#manager.reads
+      const sentAt = elapsedMs(clock)
+      const response = await context.mcpReq.send(sent, { signal, timeout: MAX_TIMER_MS })
+      const afterMs = elapsedMs(clock) - sentAt
+      const answer = readForm(taskId, question, response, { afterMs, onUnread: request.onUnread })
+      if (answer === undefined) throw new UnansweredError()
+      this.#manager.answerTask(taskId, question.id, answer)
       lease?.acknowledge()
     } catch {
       // The question stays open, and the model can answer it with answer_async_task.
@@ -130,10 +141,14 @@ export class Elicitations {
   #forget(key: string, request: OpenRequest): void {
     if (this.#askedBy.get(key) === request) this.#askedBy.delete(key)
   }
-
-  #questionsOf(taskId: string): readonly TaskQuestion[] {
-    return this.#manager.getTask(taskId)?.questions ?? []
-  }
 }
+
+interface AskerOptions {
+  readonly meta?: Readonly<Record<string, unknown>> | undefined
+  readonly onUnread?: (note: string) => void
+}
+
+/** A form has returned no valid answer. */
+class UnansweredError extends Error {}
 
 const keyOf = (taskId: string, { id }: TaskQuestion): string => `${id} ${taskId}`

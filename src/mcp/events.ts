@@ -1,10 +1,9 @@
 /** `POST /events`: sends events to the tasks of an MCP client, over HTTP. */
-import { rootOwner } from '../async-tasks/families/families.js'
+import { rootOwner } from '../features/families/families.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { postEvent, unknownTask, type EventAnswer } from '../http/post-event.js'
+import { postEvent, unknownTask, type EventAnswer } from '../server/http/post-event.js'
 import { InvalidInputError } from '../errors.js'
-import type { Caller } from './callers.js'
-import { isSessionOf } from './left-sessions.js'
+import { clientOf, type Caller } from './callers.js'
 
 /** The path to which events are posted, on the server of the MCP endpoint. */
 export const EVENTS_PATH = '/events'
@@ -23,7 +22,7 @@ export function postClientEvent(
     const task = manager.getTask(taskId)
     const root = task && rootOwner(manager, task)
     // A client with a token may also name the tasks of all its sessions.
-    return root !== undefined && (root === owner || root === session || (!isAnonymous && isSessionOf(root, owner)))
+    return root !== undefined && (root === session || clientOf(root) === owner)
   }
   return postEvent(body, (event, value, taskId) => {
     if (taskId !== undefined) {

@@ -3,7 +3,7 @@
  * device or an endless file must not block the process, and the file must not change between its check and its use. So the file is opened and read once.
  */
 import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
-import { openAtOnce } from '../regular-file.js'
+import { openAtOnce } from '../system/regular-file.js'
 
 /** The maximum size of the file, in bytes (1 MiB). */
 export const MAX_FOUND_BYTES = 1024 * 1024

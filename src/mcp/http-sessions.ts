@@ -4,10 +4,11 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
-import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
-import { sendJson } from '../http/json.js'
-import type { Caller } from './callers.js'
-import { createLeftSessions, sessionOwner, type LeftSessions } from './left-sessions.js'
+import { clearLongTimeout, setLongTimeout, type LongTimer } from '../system/clock.js'
+import { sendJson } from '../server/http/json.js'
+import { sessionOwner, type Caller } from './callers.js'
+import { createLeftSessions, type LeftSessions } from './left-sessions.js'
+import { createLentTasks } from './lent-tasks.js'
 import { httpExchangeOf } from './http-request.js'
 import type { McpApp } from './mcp-app.js'
 import { createMcpServer } from './mcp-server.js'
@@ -25,8 +26,11 @@ export interface HttpSessions {
 /** The maximum number of open sessions. */
 export const MAX_SESSIONS = 1000
 
-/** The maximum number of open sessions of one token, so that one client cannot use up all sessions. */
+/** The maximum number of open sessions of one token. When there are more, the session that has been idle the longest ends. */
 export const MAX_SESSIONS_PER_TOKEN = 100
+
+/** A session is idle after this long without a request and without an open stream, in ms. */
+const IDLE_MS = 300_000
 
 interface Session {
   readonly transport: NodeStreamableHTTPServerTransport
@@ -34,10 +38,11 @@ interface Session {
   /** The client that opened the session. Requests with another token are refused. */
   readonly openedBy: string
   inFlight: number
+  /** When its last request ended, in ms since the epoch. */
+  usedAt: number
   idle: LongTimer | undefined
 }
 
-/** The limits of open sessions. */
 interface SessionLimits {
   readonly max: number
   readonly perToken: number
@@ -51,7 +56,6 @@ export function createHttpSessions(
 ): HttpSessions {
   const { manager, clock, log, session: store } = app.backend
   const sessions = new Map<string, Session>()
-  /** The client of each session that is being opened. */
   const opening: string[] = []
 
   let isClosing = false
@@ -59,13 +63,15 @@ export function createHttpSessions(
   const endOwner = (owner: string): void => {
     manager.cancelAll({ owner })
     manager.releaseOwner(owner)
-    app.confirmations.forget(owner)
+    app.work.confirmations.forget(owner)
   }
   const end = (id: string): void => {
     const session = sessions.get(id)
     if (session === undefined) return
     sessions.delete(id)
     clearLongTimeout(clock, session.idle)
+    lent.returnAll(session.owner)
+    lent.forget(session.owner)
     // While a server with a store closes, the tasks are kept for the next process.
     if (!isClosing || store === undefined) endOwner(session.owner)
     void session.transport.close().catch((error: unknown) => log('warn', 'closing a session', error))
@@ -83,6 +89,27 @@ export function createHttpSessions(
     )
   }
   const left = createLeftSessions(app.backend, endOwner, idleMs)
+  const lent = createLentTasks(manager)
+  /** The idle sessions of a client with a token. The one that has been idle the longest comes first. */
+  const idleOf = ({ owner, isAnonymous }: Caller): (readonly [string, Session])[] =>
+    isAnonymous
+      ? []
+      : [...sessions]
+          .filter(([, { openedBy, inFlight, usedAt }]) => {
+            return openedBy === owner && inFlight === 0 && clock.now() - usedAt >= IDLE_MS
+          })
+          .sort(([, a], [, b]) => a.usedAt - b.usedAt)
+  const takeOver = (client: Caller, heir: Session): void => {
+    const idle = idleOf(client)
+    for (const [, { owner }] of idle) lent.lend(owner, heir.owner)
+    const own = Array.from(sessions.values()).filter(({ openedBy }) => openedBy === client.owner).length
+    const excess = Math.max(own - perToken, sessions.size - max)
+    for (const [id, session] of idle.slice(0, Math.max(0, excess))) {
+      // What it has lent stays with the new session.
+      lent.forget(session.owner)
+      end(id)
+    }
+  }
   const open = async (client: Caller): Promise<Session> => {
     const id = randomUUID()
     const owner = sessionOwner(id, client)
@@ -91,10 +118,18 @@ export function createHttpSessions(
       onsessioninitialized: () => {
         sessions.set(id, session)
         left.handOver(client, owner)
+        takeOver(client, session)
       },
       onsessionclosed: () => end(id),
     })
-    const session: Session = { transport, owner, openedBy: client.owner, inFlight: 0, idle: undefined }
+    const session: Session = {
+      transport,
+      owner,
+      openedBy: client.owner,
+      inFlight: 0,
+      usedAt: clock.now(),
+      idle: undefined,
+    }
     const onNamed = (taskIds: readonly string[]): void => left.handOverNamed(client, taskIds, owner)
     const server = createMcpServer(app, { owner, isAnonymous: false, onNamed }, 'subscribe', httpExchangeOf)
     const stop = server.onclose
@@ -108,12 +143,17 @@ export function createHttpSessions(
   }
 
   /** Clients without a token are indistinguishable, so only the total limit applies to them. */
-  const refuseSession = (openedBy: string, isAnonymous: boolean): string | undefined => {
-    if (sessions.size + opening.length >= max) return `There are too many sessions (${max}). Try again later.`
+  const refuseSession = (client: Caller): string | undefined => {
+    const { owner: openedBy, isAnonymous } = client
+    // Idle sessions of the client make room.
+    const idle = idleOf(client).length
+    if (sessions.size + opening.length - idle >= max) return `There are too many sessions (${max}). Try again later.`
     if (isAnonymous) return undefined
     const owners = [...Array.from(sessions.values(), (session) => session.openedBy), ...opening]
     const own = owners.filter((owner) => owner === openedBy).length
-    return own < perToken ? undefined : `This token has too many sessions (${perToken}). Delete one that is not used.`
+    return own - idle < perToken
+      ? undefined
+      : `This token has too many sessions (${perToken}). Delete one that is not used.`
   }
 
   const namedIn = ({ headers: { 'mcp-session-id': id } }: IncomingMessage): Session | undefined =>
@@ -126,26 +166,30 @@ export function createHttpSessions(
       return named?.openedBy === owner ? named.owner : undefined
     },
     serve: async (request, response, body, client) => {
-      const { owner: openedBy, isAnonymous } = client
+      const { owner: openedBy } = client
       const id = request.headers['mcp-session-id']
-      const known = namedIn(request)
-      if (id !== undefined && known?.openedBy !== openedBy) {
-        sendError(response, 404, 'Session not found. Initialize a new one.')
+      const named = namedIn(request)
+      const known = named?.openedBy === openedBy ? named : undefined
+      // After a restart of the server, some clients initialize again and still send the id of the earlier session.
+      if (id !== undefined && known === undefined && methodOf(body) !== 'initialize') {
+        sendError(response, 404, 'Session not found. Initialize a new one.', { id: idOf(body) })
         return
       }
       if (known === undefined) {
-        const refusal = refuseSession(openedBy, isAnonymous)
+        const refusal = refuseSession(client)
         if (refusal !== undefined) {
-          sendError(response, 503, refusal)
+          sendError(response, 503, refusal, { id: idOf(body) })
           return
         }
         opening.push(openedBy)
       }
       const session = known ?? (await open(client))
       session.inFlight += 1
+      if (known !== undefined) lent.giveBack(session.owner)
       clearLongTimeout(clock, session.idle)
       response.once('close', () => {
         session.inFlight -= 1
+        session.usedAt = clock.now()
         const sessionId = session.transport.sessionId
         if (sessionId !== undefined && sessions.has(sessionId)) endWhenIdle(sessionId, session)
       })
@@ -167,12 +211,27 @@ export function createHttpSessions(
   }
 }
 
-/** Answers with a JSON-RPC error that belongs to no request (`id: null`). */
+/**
+ * Answers with a JSON-RPC error.
+ * @param options.id the id of the request; default: null, because the request was not read
+ */
 export function sendError(
   response: ServerResponse,
   status: number,
   message: string,
-  headers?: Readonly<Record<string, string>>,
+  { id = null, headers }: { readonly id?: RequestId | null; readonly headers?: Readonly<Record<string, string>> } = {},
 ): void {
-  sendJson(response, status, { jsonrpc: '2.0', id: null, error: { code: -32000, message } }, headers)
+  sendJson(response, status, { jsonrpc: '2.0', id, error: { code: -32000, message } }, headers)
+}
+
+type RequestId = string | number
+
+export function methodOf(body: unknown): unknown {
+  return (Object(body) as { readonly method?: unknown }).method
+}
+
+/** The id of a request; null for a notification, and for what is no message. */
+export function idOf(body: unknown): RequestId | null {
+  const { id } = Object(body) as { readonly id?: unknown }
+  return typeof id === 'string' || typeof id === 'number' ? id : null
 }

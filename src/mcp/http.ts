@@ -2,14 +2,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
 import { createMcpHandler, isLegacyRequest, type McpServerFactory } from '@modelcontextprotocol/server'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidSettingError } from '../errors.js'
-import { createAccess, unauthorized, type Access } from '../http/access.js'
-import { trackConnections } from '../http/connections.js'
-import { answerPreflight, setCorsHeaders, type CorsOptions } from '../http/cors.js'
-import { readBody, sendJson } from '../http/json.js'
-import { parseJson } from '../json/parse-json.js'
-import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
+import { createAccess, unauthorized, type Access } from '../server/http/access.js'
+import { trackConnections } from '../server/http/connections.js'
+import { answerPreflight, setCorsHeaders, type CorsOptions } from '../server/http/cors.js'
+import { readBody, sendJson } from '../server/http/json.js'
+import { parseJson } from '../data/parse-json.js'
+import { createServer, listen, stopListening, urlOf } from '../server/http/listening.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { aName, checkOptions, integerFrom } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
@@ -18,10 +18,10 @@ import { callerOf } from './callers.js'
 import { EVENTS_PATH, postClientEvent } from './events.js'
 import { httpExchange } from './exchange.js'
 import { authInfoOf, httpExchangeOf, requestOf } from './http-request.js'
-import { createHttpSessions, sendError } from './http-sessions.js'
+import { createHttpSessions, idOf, methodOf, sendError } from './http-sessions.js'
 import { createMcpApp, type McpApp } from './mcp-app.js'
 import { createMcpServer } from './mcp-server.js'
-import { feedResources, resourceChanges } from './resources.js'
+import { feedResources } from './resources.js'
 
 /** Options of `startMcpHttpServer`. */
 export interface McpHttpServerOptions extends McpServerOptions {
@@ -36,7 +36,7 @@ export interface McpHttpServer {
   /** The MCP endpoint, such as `http://127.0.0.1:3500/mcp`. */
   readonly url: string
   /** @internal The managers that the page shows. */
-  readonly shown: Pick<Backend, 'manager' | 'taskManager'>
+  shown(): Promise<Pick<Backend, 'manager' | 'taskManager'>>
   /**
    * Ends every session, stops every task and every program, and resolves when they have ended. Without a store, running tasks are cancelled. With a
    * store, the next server of the session reports them.
@@ -84,7 +84,7 @@ export async function listenWith(
   { host, port }: Pick<McpHttpServerOptions, 'host' | 'port'>,
 ): Promise<McpHttpServer> {
   const { config } = app.backend
-  const http = { ...config.http, ...defined({ host, port }) }
+  const http = { ...config.http, ...omitUndefined({ host, port }) }
   try {
     const handler = createRequestHandler(app, createHttpAccess(http), http)
     const server = createServer(undefined, (request, response) => void handler.serve(request, response))
@@ -98,13 +98,15 @@ export async function listenWith(
     const close = (): Promise<void> =>
       (closing ??= (async () => {
         const stopped = stopListening(server)
+        // The tasks are left first, because the end of a connection cancels what its client waits for.
+        const left = app.close()
         await handler.close()
         network.destroyAll()
         await stopped
-        await app.close()
+        await left
       })())
     const url = urlOf('http', http.host, bound) + http.path
-    return { url, shown: app.backend, close, [Symbol.asyncDispose]: close }
+    return { url, shown: () => Promise.resolve(app.backend), close, [Symbol.asyncDispose]: close }
   } catch (error) {
     await app.close()
     throw error
@@ -136,8 +138,7 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
   const [serveModern, serveCall] = [toNodeHandler(modern, { onerror }), toNodeHandler(calls, { onerror })]
   // A client that listens gets notifications for the URIs that it names. A client that knows the id of a task may see the task, so there is no further check.
   const stopFeed = feedResources(
-    resourceChanges(backend),
-    () => true,
+    app.work.changes.of(),
     {
       onListChange: () => modern.notify.resourcesChanged(),
       onUpdate: (uri) => modern.notify.resourceUpdated(uri),
@@ -150,12 +151,17 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     setCorsHeaders(access, request, response, CORS)
     const foreign = access.checkSource(request)
     if (foreign === undefined && answerPreflight(access, request, response, CORS)) return
-    const refusal = foreign ?? (access.isAuthorized(request) ? undefined : unauthorized(request))
-    if (refusal !== undefined) {
-      sendError(response, refusal.status, refusal.error, { connection: 'close', ...refusal.headers })
+    const [at = ''] = (request.url ?? '').split('?', 1)
+    // Clients look here for an authorization server. There is none, and an answer of 401 would make them look further.
+    if (foreign === undefined && at.startsWith('/.well-known/')) {
+      sendError(response, 404, `There is nothing at ${at}.`)
       return
     }
-    const [at] = (request.url ?? '').split('?', 1)
+    const refusal = foreign ?? (access.isAuthorized(request) ? undefined : unauthorized(request))
+    if (refusal !== undefined) {
+      sendError(response, refusal.status, refusal.error, { headers: { connection: 'close', ...refusal.headers } })
+      return
+    }
     if (at === EVENTS_PATH && at !== path) {
       await postEventOf(request, response)
       return
@@ -170,13 +176,14 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
         response,
         413,
         `The request body is larger than ${MAX_BODY_BYTES} bytes.`,
-        request.complete ? {} : { connection: 'close' },
+        request.complete ? {} : { headers: { connection: 'close' } },
       )
       return
     }
     const body = request.method === 'POST' ? bodyOf(text) : undefined
     if (methodOf(body) === 'subscriptions/listen' && text.length > MAX_LISTEN_CHARS) {
-      sendError(response, 413, `A subscriptions/listen request can have at most ${MAX_LISTEN_CHARS} characters.`)
+      const message = `A subscriptions/listen request can have at most ${MAX_LISTEN_CHARS} characters.`
+      sendError(response, 413, message, { id: idOf(body) })
       return
     }
     const caller = callerOf(request)
@@ -225,10 +232,6 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
       await Promise.all([modern.close(), calls.close()])
     },
   }
-}
-
-function methodOf(body: unknown): unknown {
-  return (Object(body) as { readonly method?: unknown }).method
 }
 
 /** Parses a body. A body that is not JSON is passed on as text, and the SDK answers it with a JSON-RPC error. */

@@ -3,18 +3,17 @@
  * failure or a disconnection, the next call that needs the instance connects it again.
  */
 import { resolve } from 'node:path'
-import type { Clock } from '../clock.js'
-import { defined } from '../defined.js'
-import { createDelay } from '../instances/delay.js'
-import { InstanceManager } from '../instances/instance-manager.js'
-import { mcpInstance, type MCPInstanceOptions } from '../instances/mcp-instance.js'
-import type { Log } from '../http/log.js'
+import type { Clock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { createDelay } from '../command-tasks/instances/delay.js'
+import { InstanceManager } from '../command-tasks/instances/instance-manager.js'
+import { mcpInstance, type MCPInstanceOptions } from '../command-tasks/instances/mcp-instance.js'
+import type { Log } from '../server/http/log.js'
 import type { InstanceConfig } from '../protocol/agent-config.js'
 import { describeFailure } from '../protocol/outcomes.js'
 
 export type PooledState = 'idle' | 'connecting' | 'connected' | 'failed'
 
-/** The state of a configured instance. */
 export interface PooledInstance {
   readonly id: string
   /** `idle`: no call has needed it yet. */
@@ -98,7 +97,7 @@ export function createInstancePool(
       [...members.values()].map((member) => ({
         id: member.config.id,
         state: stateOf(member),
-        ...defined({ error: member.error }),
+        ...omitUndefined({ error: member.error }),
       })),
     ready: async (id) => {
       const wanted = [...members.values()].filter(({ config }) => id === undefined || config.id === id)

@@ -1,7 +1,7 @@
 /** The instances that clients can use, with their tools: the instances of the configuration, or those of a cluster. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
-import type { ToolDescription } from '../instances/instance.js'
+import type { ToolDescription } from '../command-tasks/instances/instance.js'
 import type { InstanceSource } from '../tools/instance-source.js'
 import type { InstancePool } from './instance-pool.js'
 

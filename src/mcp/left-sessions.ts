@@ -5,7 +5,7 @@
  * earlier session when it names one of the tasks by its full id, which cannot be guessed. An earlier session that no client asks for ends after the idle
  * time, as any idle session does.
  */
-import { clearLongTimeout, setLongTimeout } from '../clock.js'
+import { clearLongTimeout, setLongTimeout } from '../system/clock.js'
 import type { Backend } from './backend.js'
 import { ANONYMOUS, STDIO_OWNER, type Caller } from './callers.js'
 
@@ -16,15 +16,6 @@ export interface LeftSessions {
   handOverNamed(client: Caller, taskIds: readonly string[], owner: string): void
   close(): void
 }
-
-/** The owner of a session's tasks. It contains the owner of the client, from which the next process knows whose session it was. */
-export function sessionOwner(id: string, { owner, isAnonymous }: Caller): string {
-  return isAnonymous ? `session-${id}` : `${owner}/session-${id}`
-}
-
-/** Whether this is the owner of a session of a client with a token. */
-export const isSessionOf = (sessionOwner: string, clientOwner: string): boolean =>
-  sessionOwner.startsWith(`${clientOwner}/session-`)
 
 /**
  * Finds the sessions of an earlier process.

@@ -8,6 +8,8 @@ import { showsForms } from './question-forms.js'
 // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
 export type LowLevelServer = Server
 
+export type HandlerRegistry = Pick<LowLevelServer, 'setRequestHandler'>
+
 export function createLowLevelServer(info: Implementation, options: ServerOptions): LowLevelServer {
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   return new Server(info, options)

@@ -4,13 +4,14 @@
  */
 import type { Result, ServerContext } from '@modelcontextprotocol/server'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { OwnerFeed } from '../async-tasks/owner-feed.js'
 import type { Elicitations } from './elicitations.js'
 import type { FindExchange } from './exchange.js'
-import { canElicit, type LowLevelServer } from './low-level-server.js'
+import { canElicit, type HandlerRegistry, type LowLevelServer } from './low-level-server.js'
 import type { StartedTask } from './mcp-tool.js'
 import type { TaskHandle, TaskHandles } from './task-handles.js'
-import { createTasks2025, listParamsSchema } from './tasks-2025.js'
-import { checkDeclared, createTasksExtension } from './tasks-extension.js'
+import { createTasks2025, listParamsSchema, type Tasks2025 } from './tasks-2025.js'
+import { checkDeclared, createTasksExtension, type TasksExtension } from './tasks-extension.js'
 import { declaredBy, taskParamsSchema, updateParamsSchema } from './tasks-extension-wire.js'
 
 /** The protocol by which a client follows the task that was made from its call. */
@@ -19,12 +20,14 @@ export type TaskGeneration = 'extension' | '2025-11-25'
 export interface McpTasks {
   /** Makes an MCP task of the task that a call has started, and returns the answer to the call. */
   create(started: StartedTask, owner: string, generation: TaskGeneration): Result
+  readonly handles: TaskHandles
+  readonly extension: TasksExtension
+  readonly tasks2025: Tasks2025
   /**
-   * Registers the `tasks/…` methods for the tasks of one owner.
-   * @param is2025 whether the client uses a protocol version of 2025
-   * @returns a function that stops the notifications about the owner's tasks
+   * Notifies a client of 2025 of changes of its tasks.
+   * @returns a function that stops the notifications
    */
-  register(server: LowLevelServer, owner: string, exchangeOf: FindExchange, is2025: boolean): () => void
+  notify(server: LowLevelServer, owner: string): () => void
   /** See `TaskHandles`. */
   forgetExpired(): void
   /** Calls `onEnd` when the task ends, or immediately if it has ended. Does not call it after `signal` has aborted. */
@@ -34,37 +37,16 @@ export interface McpTasks {
 export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager, elicitations: Elicitations): McpTasks {
   const extension = createTasksExtension(handles, manager)
   const tasks2025 = createTasks2025(handles, manager, elicitations)
+  const changes = new OwnerFeed(handles.changes$)
 
   return {
     create: (started, owner, generation) =>
       (generation === 'extension' ? extension : tasks2025).created(handles.create(started, owner)),
-    register: (server, owner, exchangeOf, is2025) => {
-      const find = (taskId: string): TaskHandle => handles.find(taskId, owner)
-      const hasExtension = (context: ServerContext): boolean => !is2025 || declaredBy(context).hasTasks
-      server.setRequestHandler('tasks/get', { params: taskParamsSchema }, ({ taskId }, context) => {
-        if (!hasExtension(context)) return tasks2025.get(find(taskId), canElicit(server))
-        const declared = checkDeclared(context)
-        return extension.get(find(taskId), declared, exchangeOf(context))
-      })
-      server.setRequestHandler('tasks/cancel', { params: taskParamsSchema }, ({ taskId }, context) => {
-        if (!hasExtension(context)) return tasks2025.cancel(find(taskId))
-        checkDeclared(context)
-        return extension.cancel(find(taskId))
-      })
-      server.setRequestHandler('tasks/update', { params: updateParamsSchema }, (params, context) => {
-        checkDeclared(context)
-        // The SDK moves `inputResponses` from the parameters to the context for the methods that it knows.
-        return extension.update(find(params.taskId), params.inputResponses ?? context.mcpReq.inputResponses ?? {})
-      })
-      if (!is2025) return () => undefined
-      server.setRequestHandler('tasks/result', { params: taskParamsSchema }, ({ taskId }, context) =>
-        tasks2025.result(find(taskId), canElicit(server), context, exchangeOf(context)),
-      )
-      server.setRequestHandler('tasks/list', { params: listParamsSchema }, (params) =>
-        tasks2025.list(owner, params?.cursor, canElicit(server)),
-      )
-      const subscription = handles.changes$.subscribe((handle) => {
-        if (handle.owner !== owner) return
+    handles,
+    extension,
+    tasks2025,
+    notify: (server, owner) => {
+      const subscription = changes.of(owner).subscribe((handle) => {
         const params = tasks2025.get(handle, canElicit(server))
         // Sending fails when the client has just disconnected.
         server.notification({ method: 'notifications/tasks/status', params }).catch(() => undefined)
@@ -73,18 +55,48 @@ export function createMcpTasks(handles: TaskHandles, manager: AsyncTaskManager, 
     },
     forgetExpired: () => handles.forgetExpired(),
     whenEnded: (taskId, owner, signal, onEnd) => {
-      const handle = handles.find(taskId, owner)
-      if (handle.end !== undefined) {
-        onEnd()
-        return
-      }
-      const subscription = handles.changes$.subscribe({
-        next: (changed) => {
-          if (changed === handle && changed.end !== undefined) onEnd()
-        },
-        complete: onEnd,
-      })
+      const subscription = handles.follow(handles.find(taskId, owner)).subscribe({ complete: onEnd })
       signal.addEventListener('abort', () => subscription.unsubscribe(), { once: true })
     },
   }
+}
+
+/** One server object, whose `tasks/…` methods are registered. */
+export interface TasksOfServer {
+  readonly server: LowLevelServer
+  readonly working: HandlerRegistry
+  readonly app: { readonly tasks: McpTasks }
+  readonly owner: string
+  readonly exchangeOf: FindExchange
+  /** Whether the client uses a protocol version of 2025. */
+  readonly is2025: boolean
+}
+
+export function registerTasks({ server, working, app, owner, exchangeOf, is2025 }: TasksOfServer): void {
+  const find = (taskId: string): TaskHandle => app.tasks.handles.find(taskId, owner)
+  const hasExtension = (context: ServerContext): boolean => !is2025 || declaredBy(context).hasTasks
+  working.setRequestHandler('tasks/get', { params: taskParamsSchema }, ({ taskId }, context) => {
+    const { extension, tasks2025 } = app.tasks
+    if (!hasExtension(context)) return tasks2025.get(find(taskId), canElicit(server))
+    const declared = checkDeclared(context)
+    return extension.get(find(taskId), declared, exchangeOf(context))
+  })
+  working.setRequestHandler('tasks/cancel', { params: taskParamsSchema }, ({ taskId }, context) => {
+    if (!hasExtension(context)) return app.tasks.tasks2025.cancel(find(taskId))
+    checkDeclared(context)
+    return app.tasks.extension.cancel(find(taskId))
+  })
+  working.setRequestHandler('tasks/update', { params: updateParamsSchema }, (params, context) => {
+    checkDeclared(context)
+    // The SDK moves `inputResponses` from the parameters to the context for the methods that it knows.
+    const responses = params.inputResponses ?? context.mcpReq.inputResponses ?? {}
+    return app.tasks.extension.update(find(params.taskId), responses)
+  })
+  if (!is2025) return
+  working.setRequestHandler('tasks/result', { params: taskParamsSchema }, ({ taskId }, context) =>
+    app.tasks.tasks2025.result(find(taskId), canElicit(server), context, exchangeOf(context)),
+  )
+  working.setRequestHandler('tasks/list', { params: listParamsSchema }, (params) =>
+    app.tasks.tasks2025.list(owner, params?.cursor, canElicit(server)),
+  )
 }

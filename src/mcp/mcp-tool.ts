@@ -2,14 +2,13 @@
 import type { CallToolResult, InputRequiredResult, ToolAnnotations } from '@modelcontextprotocol/server'
 import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
-import type { HoldLease } from '../async-tasks/delivery/leases.js'
-import type { QuestionAsker } from '../async-tasks/questions/question-askers.js'
-import { defined } from '../defined.js'
+import type { HoldLease } from '../features/delivery/leases.js'
+import type { QuestionAsker } from '../features/questions/question-askers.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { OutputUpdate, ToolResult } from '../tools/tool.js'
 import type { ToolOutput } from '../tools/tool-output.js'
 import { shortSchemaOf } from '../protocol/json-schema.js'
 
-/** The context of one call. */
 export interface McpCall {
   /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal
@@ -23,6 +22,8 @@ export interface McpCall {
   readonly onUpdate?: ((update: OutputUpdate) => void) | undefined
   /** Asks the client's user the questions of the tasks that the call waits for; undefined if the client shows no forms. */
   readonly asker?: QuestionAsker | undefined
+  /** The id of the task that the call waits for, instead of launching one: an earlier round of the call has launched it. */
+  readonly rejoin?: string | undefined
   /** Called with the id of the task that the call launches and waits for. */
   readonly onLaunched?: (taskId: string) => void
 }
@@ -30,7 +31,6 @@ export interface McpCall {
 /** The result of a call, or a request for input that the client must answer first. */
 export type McpResult = CallToolResult | InputRequiredResult
 
-/** A task that a call has started. */
 export interface StartedTask {
   readonly taskId: string
   /**
@@ -61,6 +61,8 @@ export interface McpTool {
    * -32601 for a client of 2025.
    */
   readonly requiresTask?: boolean
+  /** Whether a call with these arguments is answered before its work has ended. Default: never. */
+  readonly answersLater?: (args: Readonly<Record<string, unknown>>) => boolean
   /** Whether a call without a task id is about all tasks of the caller. Default: false. */
   readonly listsTasks?: boolean
   /** Whether `tools/list` contains the tool. Tools that are not listed can be called, too. Default: true. */
@@ -87,7 +89,7 @@ export function listed(tool: McpTool, hasTasks: boolean): ListedTool {
   const { name, title, description, annotations, outputSchema } = tool
   return {
     name,
-    ...defined({ title }),
+    ...omitUndefined({ title }),
     description,
     inputSchema: objectSchemaOf(tool.inputSchema),
     ...(outputSchema !== undefined && { outputSchema: objectSchemaOf(outputSchema) }),

@@ -4,10 +4,10 @@
  */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskProgress } from '../../machines/records.js'
-import { elapsedMs, type Clock } from '../clock.js'
-import { toOneLine } from '../text/control-characters.js'
-import { defined } from '../defined.js'
-import { cutText, lastChars } from '../text/cut-text.js'
+import { elapsedMs, type Clock } from '../system/clock.js'
+import { toOneLine } from '../data/control-characters.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { cutText, lastChars } from '../data/cut-text.js'
 import type { OutputUpdate } from '../tools/tool.js'
 
 /** The interval of heartbeats, in ms. The time limits of clients are 30 seconds and more. */
@@ -26,7 +26,6 @@ const LINE_CHARS = 200
 /** MCP requires a larger value in each notification. If a task reports a value that is not larger, this is added to the previous value. */
 const STEP = 1e-6
 
-/** The parameters of `notifications/progress`. */
 export type ProgressParams = {
   readonly progressToken: string | number
   readonly progress: number
@@ -34,26 +33,29 @@ export type ProgressParams = {
   readonly message?: string
 }
 
+/** Sends a notification. Must not throw. */
+export type SendProgress = (params: ProgressParams) => void
+
 export interface ProgressReport {
   /** Starts sending the reports of this task. */
   readonly follow: (taskId: string) => void
   /** Collects output of a task and schedules a notification with its last line; undefined if the client wants no notifications. */
   readonly onUpdate: ((update: OutputUpdate) => void) | undefined
+  /** Sends all further notifications with another function, when the call was answered and its task goes on. The values go on increasing. */
+  readonly sendWith: (send: SendProgress) => void
   stop(): void
 }
 
-/**
- * Notifies a client of the progress of a call until `stop` is called.
- * @param send sends a notification; must not throw
- */
+/** Notifies a client of the progress of a call until `stop` is called. */
 export function reportProgress(
   progressToken: string | number | undefined,
   { manager, clock }: { readonly manager: AsyncTaskManager; readonly clock: Clock },
-  send: (params: ProgressParams) => void,
+  firstSend: SendProgress,
 ): ProgressReport {
   if (progressToken === undefined) return NO_REPORT
   const startedAt = elapsedMs(clock)
   let sentAt = -GAP_MS
+  let send = firstSend
   let value = -Infinity
   let reported: TaskProgress | undefined
   let hasReported = false
@@ -81,7 +83,7 @@ export function reportProgress(
       progressToken,
       progress: value,
       ...(total !== undefined && total >= value && { total }),
-      ...defined({ message }),
+      ...omitUndefined({ message }),
     })
     wait(INTERVAL_MS)
   }
@@ -107,6 +109,9 @@ export function reportProgress(
       written = lastChars(written + lastChars(text, KEPT_CHARS), KEPT_CHARS)
       if (isFirst && lastLine(written) !== undefined && reported === undefined) wait(GATHER_MS)
     },
+    sendWith: (next) => {
+      send = next
+    },
     stop: () => {
       clock.clearTimeout(timer)
       following?.unsubscribe()
@@ -114,7 +119,12 @@ export function reportProgress(
   }
 }
 
-const NO_REPORT: ProgressReport = { follow: () => undefined, onUpdate: undefined, stop: () => undefined }
+const NO_REPORT: ProgressReport = {
+  follow: () => undefined,
+  onUpdate: undefined,
+  sendWith: () => undefined,
+  stop: () => undefined,
+}
 
 /** The last line of a text; undefined when the text is blank. */
 function lastLine(text: string): string | undefined {

@@ -30,6 +30,39 @@ export function isForm({ schema }: TaskQuestion): boolean {
   )
 }
 
+/** A form that is declined sooner than this was not read by a person, in ms. On a busy machine a client that declines by itself needs more than 50 ms. */
+const AT_ONCE_MS = 500
+
+interface FormEnd {
+  /** The time since the client was asked, in ms. */
+  readonly afterMs: number
+  /** Called with a text for the model when the client has declined the form by itself. */
+  readonly onUnread: (note: string) => void
+}
+
+/**
+ * The answer of a person to a form. Undefined if there is no valid one, so that the question stays open: the form was cancelled, or it was declined at
+ * once. Clients without a person answer every form like that, such as `claude -p` with `cancel` and `codex exec` with `decline`.
+ */
+export function readForm(
+  taskId: string,
+  question: TaskQuestion,
+  response: unknown,
+  end: FormEnd,
+): TaskAnswer | undefined {
+  try {
+    const answer = answerTo(question, response)
+    if (answer.action === 'cancel') return undefined
+    if (answer.action !== 'decline' || end.afterMs >= AT_ONCE_MS) return answer
+  } catch {
+    return undefined
+  }
+  end.onUnread(
+    `The client declined the form of question ${question.id} of task ${taskId} at once, so no person has seen it. The question is still open.`,
+  )
+  return undefined
+}
+
 /** Whether a client shows forms. An empty declaration of elicitation means that it does. */
 export function showsForms(elicitation: object | undefined): boolean {
   return elicitation !== undefined && ('form' in elicitation || Object.keys(elicitation).length === 0)

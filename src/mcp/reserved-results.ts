@@ -10,12 +10,12 @@ import { leaseOf } from './task-handles.js'
 const MAX_SHOWN = 20
 
 /** Wraps `wait_for_async_tasks`: if it finds nothing to wait for, its answer names the reserved results. */
-export function withReserved(tool: Tool, manager: AsyncTaskManager, owner: string): Tool {
+export function withReserved(tool: Tool, getManager: () => AsyncTaskManager, owner: string): Tool {
   return {
     ...tool,
     execute: async (input, context) => {
       const result = await tool.execute(input, context)
-      return foundNothing(result) ? addReserved(result, tool.name, reservedOf(manager, owner)) : result
+      return foundNothing(result) ? addReserved(result, tool.name, reservedOf(getManager(), owner)) : result
     },
   }
 }

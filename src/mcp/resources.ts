@@ -2,19 +2,19 @@
  * Tasks as MCP resources. `task://<id>` is the state of a task and the end of its output, as JSON. Clients are notified when a task or the list of tasks
  * changes.
  */
-import { waitText } from '../async-tasks/named-slots/limit-text.js'
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import { filter, map, merge, type Observable } from 'rxjs'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { previewText } from '../async-tasks/output/bounded-text.js'
-import { formatCompletionNotification } from '../async-tasks/delivery/notifications.js'
+import { previewText } from '../features/output/bounded-text.js'
+import { formatCompletionNotification } from '../features/delivery/notifications.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { isSeenBy, rootOwner } from '../async-tasks/families/families.js'
-import { visibleTasks } from '../async-tasks/task-lookup.js'
-import type { Clock } from '../clock.js'
-import { defined } from '../defined.js'
+import { isSeenBy, rootOwner } from '../features/families/families.js'
+import { visibleTasks } from '../features/task-ids/task-lookup.js'
+import type { Clock } from '../system/clock.js'
+import { stoppingFields } from '../features/stopping/stopping.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { Backend } from './backend.js'
-import type { LowLevelServer } from './low-level-server.js'
+import type { HandlerRegistry } from './low-level-server.js'
 
 const SCHEME = 'task://'
 const MIME_TYPE = 'application/json'
@@ -26,8 +26,7 @@ const GATHER_MS = 100
 
 export const taskUri = (taskId: string): string => `${SCHEME}${encodeURIComponent(taskId)}`
 
-/** A change of a task's resource. */
-interface ResourceChange {
+export interface ResourceChange {
   readonly owner: string
   readonly uri: string
   /** Whether the task was added to the list or removed from it. */
@@ -60,20 +59,13 @@ function seenBy(manager: AsyncTaskManager, taskId: string, owner: string): strin
   return task?.owner === owner ? rootOwner(manager, task) : owner
 }
 
-interface ResourceListener {
-  readonly onUpdate: (uri: string) => void
-  readonly onListChange: () => void
-}
-
 /**
  * Notifies a listener of changes. Several changes of one resource within a short time become one notification.
- * @param isWanted selects the changes that the listener gets
  * @returns a function that stops the notifications
  */
 export function feedResources(
   changes: Observable<ResourceChange>,
-  isWanted: (change: ResourceChange) => boolean,
-  listener: ResourceListener,
+  listener: { readonly onUpdate: (uri: string) => void; readonly onListChange: () => void },
   clock: Clock,
 ): () => void {
   const updated = new Set<string>()
@@ -88,7 +80,6 @@ export function feedResources(
     for (const uri of uris) listener.onUpdate(uri)
   }
   const subscription = changes.subscribe((change) => {
-    if (!isWanted(change)) return
     if (change.isListChange) hasListChanged = true
     updated.add(change.uri)
     timer ??= clock.setTimeout(flush, GATHER_MS)
@@ -101,18 +92,17 @@ export function feedResources(
 }
 
 /**
- * Registers resources/list, resources/templates/list and resources/read for one owner's tasks.
+ * Registers resources/list and resources/read for one owner's tasks.
  * @param options.isListed whether resources/list shows the tasks; if not, they can only be read by URI
  */
 export function registerResources(
-  server: LowLevelServer,
+  server: HandlerRegistry,
   backend: Backend,
   owner: string,
   { isListed }: { readonly isListed: boolean },
 ): void {
-  const { manager } = backend
   server.setRequestHandler('resources/list', ({ params }) => {
-    const tasks = isListed ? visibleTasks(manager, owner) : []
+    const tasks = isListed ? visibleTasks(backend.manager, owner) : []
     const start = params?.cursor === undefined ? 0 : Number(params.cursor)
     if (!Number.isSafeInteger(start) || start < 0) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'cursor: expected the nextCursor of an earlier result.')
@@ -129,6 +119,13 @@ export function registerResources(
       ...(end < tasks.length && { nextCursor: String(end) }),
     }
   })
+  server.setRequestHandler('resources/read', ({ params: { uri } }) => {
+    const task = taskOf(backend.manager, owner, uri)
+    return { contents: [{ uri, mimeType: MIME_TYPE, text: JSON.stringify(contentOf(backend, task), null, 2) }] }
+  })
+}
+
+export function registerTemplates(server: HandlerRegistry): void {
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [
       {
@@ -140,10 +137,6 @@ export function registerResources(
       },
     ],
   }))
-  server.setRequestHandler('resources/read', ({ params: { uri } }) => {
-    const task = taskOf(manager, owner, uri)
-    return { contents: [{ uri, mimeType: MIME_TYPE, text: JSON.stringify(contentOf(backend, task), null, 2) }] }
-  })
 }
 
 /** Reading a resource does not acknowledge a result, because hosts read resources without showing them to the model. */
@@ -159,11 +152,17 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
     subagent: subagentName,
     goal: previewText(goalPrompt, maxMessageChars),
     status,
-    ...defined({ parentId: task.parentId, after: task.after, waitsFor: task.waitsFor, continues: task.continues }),
-    ...defined({ concurrencyKey: task.concurrencyKey, waits: waitText(manager.reads, task) }),
+    ...omitUndefined({
+      parentId: task.parentId,
+      after: task.after,
+      waitsFor: task.waitsFor,
+      continues: task.continues,
+    }),
+    ...omitUndefined({ concurrencyKey: task.concurrencyKey, waits: manager.reads.waitReasons(task).own?.text }),
     launchedAt: new Date(launchedAt).toISOString(),
     ...(completedAt !== undefined && { completedAt: new Date(completedAt).toISOString() }),
-    ...defined({ progress, questions, cancelReason }),
+    ...omitUndefined({ progress, questions, cancelReason }),
+    ...stoppingFields(manager.reads, id),
     ...(session?.earlierTasks.has(id) === true && { isOfEarlierSession: true }),
     ...(isRepeat === true && { isRepeat }),
     ...(result !== '' && { result: previewText(result, maxMessageChars) }),

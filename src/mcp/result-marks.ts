@@ -1,9 +1,9 @@
 /** Adds marks about stored results to answers: which messages carry them, which of them may be repeats, and which tasks an earlier server launched. */
 import { z } from 'zod'
-import { canBeWaitedFor, visibleTasks } from '../async-tasks/task-lookup.js'
+import { canBeWaitedFor, visibleTasks } from '../features/task-ids/task-lookup.js'
 import type { Backend } from './backend.js'
-import type { McpResult, McpTool } from './mcp-tool.js'
-import { isToolResult, withText, type CarriedResults } from './carried-results.js'
+import type { McpResult } from './mcp-tool.js'
+import { addText, isToolResult, type CarriedResults } from './carried-results.js'
 
 /** The maximum number of ids in one field. */
 const MAX_IDS = 1000
@@ -17,19 +17,8 @@ const ids = z.unknown().optional()
 /** The fields that are added to the structured content of every tool when there is a store. */
 const markFields = { delivery_ids: ids, possible_repeats: ids, earlier_session: ids }
 
-const markedSchemas = new WeakMap<z.ZodObject, z.ZodObject>()
-
-/**
- * Adds the marks to the output schema of a tool. The new schemas are cached, because every client gets its own tools, but the schemas of the tools are
- * shared.
- */
-export function withMarks(tool: McpTool): McpTool {
-  const { outputSchema } = tool
-  if (!(outputSchema instanceof z.ZodObject)) return tool
-  let marked = markedSchemas.get(outputSchema)
-  if (marked === undefined) markedSchemas.set(outputSchema, (marked = outputSchema.extend(markFields)))
-  return { ...tool, outputSchema: marked }
-}
+/** Adds the marks to the output schema of a tool. */
+export const withMarks = (outputSchema: z.ZodObject): z.ZodObject => outputSchema.extend(markFields)
 
 /** Adds the marks to an answer that is about to be written. */
 export function markResult(result: McpResult, carried: CarriedResults, backend: Backend, owner: string): McpResult {
@@ -37,8 +26,7 @@ export function markResult(result: McpResult, carried: CarriedResults, backend: 
   if (session === undefined || !isToolResult(result)) return result
   const { reads } = manager
   const entries = carried.taskIds.flatMap((id) => reads.history.get(id) ?? [])
-  const structured = result.structuredContent as Fields | undefined
-  const shown = [...carried.taskIds, ...shownIn(structured, backend, owner)]
+  const shown = [...carried.taskIds, ...shownIn(result.structuredContent as Fields | undefined, backend, owner)]
   const earlier = unique(shown.filter((id) => session.earlierTasks.has(id)))
   const fields = Object.entries({
     delivery_ids: unique(
@@ -47,17 +35,10 @@ export function markResult(result: McpResult, carried: CarriedResults, backend: 
     possible_repeats: entries.filter(({ record }) => record.isRepeat === true).map(({ record }) => record.id),
     earlier_session: earlier,
   }).filter(([, values]) => values.length > 0)
-  const text = earlier.length === 0 ? undefined : earlierText(earlier)
-  return {
-    ...result,
-    content: text === undefined ? result.content : [...result.content, { type: 'text', text }],
-    ...(structured !== undefined && {
-      structuredContent: {
-        ...(text === undefined ? structured : withText(structured, text)),
-        ...Object.fromEntries(fields.map(([name, values]) => [name, values.slice(0, MAX_IDS)])),
-      },
-    }),
-  }
+  const answer = earlier.length === 0 ? result : addText(result, earlierText(earlier))
+  if (answer.structuredContent === undefined) return answer
+  const marks = Object.fromEntries(fields.map(([name, values]) => [name, values.slice(0, MAX_IDS)]))
+  return { ...answer, structuredContent: { ...answer.structuredContent, ...marks } }
 }
 
 /** Names the tasks that an earlier server of the session launched. */

@@ -1,8 +1,8 @@
 /** Creates the store of an MCP server, in a folder for its session, and decides which tasks of an earlier process are kept. */
 import { resolve } from 'node:path'
-import type { Clock } from '../clock.js'
+import type { Clock } from '../system/clock.js'
 import { InvalidSettingError } from '../errors.js'
-import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
+import { storeUrlAt } from '../store/locations/store-url.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { sessionFolder } from '../store/sessions/session-folder.js'
 import { sessionStore, type SessionOfStore } from '../store/sessions/session-store.js'
@@ -11,7 +11,6 @@ import type { OpenStore } from '../store/open-store.js'
 import type { StoredTask } from '../store/store.js'
 import { ANONYMOUS } from './callers.js'
 
-/** The options of a server that concern its store. */
 export interface SessionOptions {
   /** A folder, or an open store. */
   readonly store?: string | OpenStore | undefined
@@ -22,7 +21,7 @@ export interface SessionOptions {
   readonly projectFolder: string
 }
 
-/** Where a session is stored: in a folder, or at a PostgreSQL URL. */
+/** Where a session is stored: in a folder, or at a URL. */
 export type SessionPlace =
   { readonly folder: string; readonly key: string } | { readonly url: string; readonly key: string }
 
@@ -34,7 +33,8 @@ export function sessionPlace(
   const location = options.store ?? config.store
   if (location === undefined) return undefined
   const key = options.session ?? config.session ?? resolve(options.projectFolder)
-  if (isPostgresUrl(location)) return { url: location, key: parsePostgresUrl(location, 'store').session ?? key }
+  const url = storeUrlAt(location, 'store', key)
+  if (url !== undefined) return { url: location, key: url.options.session ?? key }
   return { folder: options.store === undefined ? resolve(options.folder, location) : resolve(location), key }
 }
 

@@ -18,11 +18,10 @@ const starterConfig = {
   ],
 } as const satisfies AgentConfigInput
 
-/** Says how to create a missing configuration file. */
 export function howToConfigure(file: string): string {
   const { name, description } = starterConfig.subagents[0]
   const example = JSON.stringify({ subagents: [{ name, description, command: 'YOUR-PROGRAM', args: ['{goal}'] }] })
-  return `To write a working example, run \`npx agent-tasks mcp --init --config ${JSON.stringify(file)}\`. To write your own, begin with ${example}.`
+  return `To write a working example, run \`npx --no-install agent-tasks mcp --init --config ${JSON.stringify(file)}\`. To write your own, begin with ${example}.`
 }
 
 /** Everyone can read the file, and only its owner can write it. The mode is set by `chmod`, because the umask may restrict the mode of a new file. */

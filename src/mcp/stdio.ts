@@ -1,8 +1,11 @@
-/** The MCP server over stdio. It has one client, and closes when the client disconnects. */
+/**
+ * The MCP server over stdio. It has one client, and closes when the client disconnects. Its work begins with the first request that needs it: clients
+ * also start servers only to check them, and end them at once.
+ */
 import type { Readable, Writable } from 'node:stream'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { checkOptions, objectWith } from '../protocol/option-checks.js'
-import { createBackend, serverOptionTypes, type Backend, type McpServerOptions } from './backend.js'
+import { prepareBackend, serverOptionTypes, type Backend, type McpServerOptions } from './backend.js'
 import { STDIO_OWNER } from './callers.js'
 import { AnsweringStdioTransport } from './exchange.js'
 import { createMcpApp } from './mcp-app.js'
@@ -20,11 +23,11 @@ export interface McpStdioServerOptions extends McpServerOptions {
 export interface McpStdioServer {
   /** Resolves when the client has disconnected or `close` was called, and every task and program has ended. */
   readonly closed: Promise<void>
-  /** @internal The managers that the page shows. */
-  readonly shown: Pick<Backend, 'manager' | 'taskManager'>
+  /** @internal Begins the work of the server, and returns the managers that the page shows. */
+  shown(): Promise<Pick<Backend, 'manager' | 'taskManager'>>
   /**
-   * Disconnects, stops every task and every program, and resolves when they have ended. Without a store, running tasks are cancelled. With a store, the
-   * next server of the session reports them as failed, or runs them again if their subagent has `retry`.
+   * Disconnects, and resolves when every run has ended, except programs that survive the server. Without a store, all tasks are cancelled. With a store,
+   * tasks that wait and programs that survive go on with the next server of the session, which runs the others again or reports them.
    */
   close(): Promise<void>
   /** The same as `close()`. */
@@ -35,7 +38,7 @@ export interface McpStdioServer {
  * Serves MCP over stdio, for clients of protocol versions 2025 and 2026-07-28.
  * @returns the server, which already reads messages
  * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
- * @throws StoreError when the store cannot be opened
+ * @throws StoreError when the store cannot be used
  * @throws InvalidSettingError for a setting that needs a store, when there is none
  */
 export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStdioServer {
@@ -45,11 +48,15 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
     output: objectWith('a stream', 'on', 'write'),
   })
   const { input = process.stdin, output = process.stdout } = options
-  const app = createMcpApp(createBackend(options))
-  const { log, manager } = app.backend
-  // The store may have tasks from a server over HTTP, with other owners. This client gets them.
-  const owners = new Set(manager.getAllTasks().map(({ owner }) => owner))
-  for (const owner of owners) manager.releaseOwner(owner, { to: STDIO_OWNER })
+  const app = createMcpApp(prepareBackend(options))
+  const { log } = app.backend
+  app.whenBegun(() => {
+    const { manager } = app.backend
+    // The store may have tasks from a server over HTTP, with other owners. This client gets them.
+    const owners = new Set(manager.getAllTasks().map(({ owner }) => owner))
+    for (const owner of owners) manager.releaseOwner(owner, { to: STDIO_OWNER })
+    return () => undefined
+  })
   const transport = new AnsweringStdioTransport(input, output)
   const handle = serveStdio(
     ({ era }) => {
@@ -64,12 +71,18 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
   const close = (): Promise<void> =>
     (closing ??= (async () => {
       for (const stream of [input, output]) for (const event of ['end', 'close']) stream.off(event, onGone)
+      // The tasks are left first, because the end of the connection cancels what the client waits for.
+      const left = app.close()
       await handle.close().catch((error: unknown) => log('warn', 'disconnecting', error))
-      await app.close()
+      await left
       markClosed()
     })())
   const onGone = (): void => void close()
   // If the client is killed, the server notices it only by the end of its streams.
   for (const stream of [input, output]) for (const event of ['end', 'close']) stream.on(event, onGone)
-  return { closed, shown: app.backend, close, [Symbol.asyncDispose]: close }
+  const shown = async (): Promise<Backend> => {
+    await app.begin()
+    return app.backend
+  }
+  return { closed, shown, close, [Symbol.asyncDispose]: close }
 }

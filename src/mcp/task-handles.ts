@@ -10,20 +10,22 @@
  * - A handle is removed `retentionMs` after the end of its task, as its time to live announces. The handle of a running task is never removed.
  * - With a store, every task of an earlier process has a handle. Its result is leased when the client requests it.
  */
-import { claim, endClaim } from '../async-tasks/delivery/leases.js'
+import { claim, endClaim } from '../features/delivery/leases.js'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { Subject, type Observable } from 'rxjs'
+import { filter, merge, of, Subject, takeWhile, type Observable } from 'rxjs'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
-import { previewText } from '../async-tasks/output/bounded-text.js'
+import { previewText } from '../features/output/bounded-text.js'
 import { cancellationText } from '../async-tasks/cancel-reason.js'
-import { defined } from '../defined.js'
+import { stoppingText } from '../features/stopping/stopping.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { Backend } from './backend.js'
 import type { Confirmations } from './confirmations.js'
 import type { Exchange } from './exchange.js'
 import type { StartedTask } from './mcp-tool.js'
 import { isForm } from './question-forms.js'
+import { wasStopped } from '../../machines/task-status.js'
 
 export interface TaskHandlesOptions {
   readonly backend: Backend
@@ -54,7 +56,6 @@ export interface TaskEnd {
     | { readonly type: 'cancelled' }
 }
 
-/** The state of a task that both generations return. */
 export interface TaskState {
   readonly taskId: string
   /** Whether the task runs and has an open question that a form can show. */
@@ -70,7 +71,6 @@ export interface TaskState {
 }
 
 export interface TaskHandles {
-  /** Creates the handle of a task that a call has started. */
   create(started: StartedTask, owner: string): TaskHandle
   /** @throws ProtocolError -32602, the same for another owner's task as for an unknown id */
   find(taskId: string, owner: string): TaskHandle
@@ -86,6 +86,8 @@ export interface TaskHandles {
   deliver(handle: TaskHandle, exchange: Exchange): Promise<void>
   /** Emits the handle of a task that has asked a question, was answered or has ended. */
   readonly changes$: Observable<TaskHandle>
+  /** Emits a handle at once and after each change. Completes when its task has ended, or the server closes. */
+  follow(handle: TaskHandle): Observable<TaskHandle>
   /** Unsubscribes from the registry and removes all handles. */
   readonly close: () => void
 }
@@ -191,7 +193,9 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
     },
     stateOf: ({ started: { taskId }, createdAt, updatedAt, deadlineMs, end }) => {
       const record = manager.getTask(taskId)
-      const message = end === undefined ? workingMessage(record) : end.statusMessage
+      const stopping = end && stoppingText(manager.reads, taskId)
+      const said = end === undefined ? workingMessage(record) : end.statusMessage
+      const message = stopping === undefined ? said : `It is ${stopping}. ${said ?? ''}`.trimEnd()
       const lifeMs = end === undefined ? deadlineMs : end.at - createdAt
       return {
         taskId,
@@ -224,6 +228,11 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
     },
     forgetExpired,
     changes$,
+    follow: (handle) =>
+      merge(changes$, of(handle)).pipe(
+        filter((changed) => changed === handle),
+        takeWhile(({ end }) => end === undefined, true),
+      ),
     close: () => {
       for (const subscription of subscriptions) subscription.unsubscribe()
       handles.clear()
@@ -233,12 +242,11 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
   }
 }
 
-/** The id of the lease that a handle holds. */
 export const leaseOf = (taskId: string): string => `task-${taskId}`
 
 function endOf(started: StartedTask, record: SettledTaskInfo): TaskEnd {
   const at = record.completedAt
-  if (record.status === 'cancelled') {
+  if (wasStopped(record.status)) {
     return { at, statusMessage: cancellationText('The task', record), outcome: { type: 'cancelled' } }
   }
   try {
@@ -246,7 +254,7 @@ function endOf(started: StartedTask, record: SettledTaskInfo): TaskEnd {
     return { at, statusMessage: record.error, outcome: { type: 'result', result } }
   } catch (error) {
     const { code, message, data } = toJsonRpcError(error)
-    const outcome = { type: 'error', code, message, ...defined({ data }) } as const
+    const outcome = { type: 'error', code, message, ...omitUndefined({ data }) } as const
     return { at, statusMessage: message, outcome }
   }
 }
@@ -262,7 +270,6 @@ function workingMessage(record: AsyncTaskInfo | undefined): string | undefined {
   return record?.progress && progressText(record.progress)
 }
 
-/** A progress report as text. */
 export function progressText({ progress, total, message }: NonNullable<AsyncTaskInfo['progress']>): string {
   const done = total === undefined ? String(progress) : `${progress} of ${total}`
   return message === undefined ? done : `${done}: ${message}`

@@ -1,15 +1,16 @@
 /** Makes the MCP result of a task that was made from a call. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { SettledTaskInfo } from '../../machines/records.js'
-import { maxWholeChars } from '../async-tasks/output/bounded-text.js'
-import { boundNotification, titleOf } from '../async-tasks/delivery/notifications.js'
-import { defined } from '../defined.js'
+import { maxWholeChars } from '../features/output/bounded-text.js'
+import { boundNotification, titleOf } from '../features/delivery/notifications.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { TOOLS } from '../tools/tool-list.js'
 import type { Backend } from './backend.js'
 import { imagesOf } from './command-images.js'
 import { FOLLOW_UPS } from './follow-ups.js'
 import { toCallToolResult } from './mcp-tool.js'
 import { earlierText } from './result-marks.js'
+import { hasSucceeded } from '../../machines/task-status.js'
 
 /**
  * Returns the result that a direct call would have returned. A first line names the task, because the client may request the result long after the call.
@@ -29,13 +30,13 @@ export function taskResult(backend: Backend, ended: SettledTaskInfo): CallToolRe
     status,
     async: false,
     effectiveTimeoutSeconds: timeoutMs === undefined ? -1 : timeoutMs / 1000,
-    ...defined({ exitCode, endedProcesses }),
+    ...omitUndefined({ exitCode, endedProcesses }),
   }
   const { output } = kind === 'command' ? TOOLS.run_command : TOOLS.task
   const { content, structuredContent } = toCallToolResult({ llmContent, returnDisplay: text, metadata }, output())
   return {
     content: [...content, ...imagesOf(backend, [id])],
     structuredContent: { ...(structuredContent as object), ...(isEarlier && { earlier_session: [id] }) },
-    ...(status !== 'completed' && { isError: true }),
+    ...(!hasSucceeded(status) && { isError: true }),
   }
 }

@@ -4,7 +4,7 @@
  * ended.
  */
 import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server'
-import { filter } from 'rxjs'
+import { fromEvent, lastValueFrom, of, takeUntil, tap } from 'rxjs'
 import { z } from 'zod'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Exchange } from './exchange.js'
@@ -16,7 +16,6 @@ import type { WireStatus } from './tasks-extension-wire.js'
 /** The capabilities that the server declares to clients of 2025. */
 export const TASKS_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
 
-/** The parameters of `tasks/list`. */
 export const listParamsSchema = z.looseObject({ cursor: z.string().optional() }).optional()
 
 const PAGE_SIZE = 100
@@ -77,7 +76,9 @@ export function createTasks2025(
         throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message)
       }
       waiting.set(owner, count + 1)
-      const asking = canAsk ? elicitations.askerOf(context, relatedTo(taskId)).begin(() => undefined) : undefined
+      const asking = canAsk
+        ? elicitations.askerOf(context, { meta: relatedTo(taskId) }).begin(() => undefined)
+        : undefined
       try {
         await hasEnded(handle, handles, context, () => {
           const task = manager.getTask(taskId)
@@ -144,28 +145,18 @@ export async function startTask(
 /** Resolves when the task has ended. Until then, calls `onOpen` at once and after each change of the task. */
 async function hasEnded(
   handle: TaskHandle,
-  { changes$ }: TaskHandles,
+  handles: TaskHandles,
   { mcpReq: { signal } }: ServerContext,
   onOpen: () => void,
 ): Promise<void> {
-  if (handle.end !== undefined) return
-  await new Promise<void>((resolve, reject) => {
-    const stop = (settle: () => void) => (): void => {
-      subscription.unsubscribe()
-      signal.removeEventListener('abort', onAbort)
-      settle()
-    }
-    const onAbort = stop(() => reject(new ProtocolError(ProtocolErrorCode.InternalError, 'The request was cancelled.')))
-    const onEnd = stop(resolve)
-    const onClose = stop(() => reject(new ProtocolError(ProtocolErrorCode.InternalError, 'The server has closed.')))
-    const subscription = changes$.pipe(filter((changed) => changed === handle)).subscribe({
-      next: () => (handle.end === undefined ? onOpen() : onEnd()),
-      complete: onClose,
-    })
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
-    else onOpen()
+  const aborted = signal.aborted ? of(undefined) : fromEvent(signal, 'abort')
+  const open = tap(({ end }: TaskHandle) => {
+    if (end === undefined) onOpen()
   })
+  await lastValueFrom(handles.follow(handle).pipe(takeUntil(aborted), open), { defaultValue: undefined })
+  if (handle.end !== undefined) return
+  const why = signal.aborted ? 'The request was cancelled.' : 'The server has closed.'
+  throw new ProtocolError(ProtocolErrorCode.InternalError, why)
 }
 
 /** @throws ProtocolError with the error that the call threw */

@@ -47,7 +47,6 @@ export const updateParamsSchema = z.looseObject({
 /** The capabilities that one request declares. They apply to that request only. */
 export interface DeclaredCapabilities {
   readonly hasTasks: boolean
-  /** Whether the client supports form elicitation. */
   readonly hasElicitation: boolean
 }
 

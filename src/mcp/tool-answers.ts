@@ -6,16 +6,16 @@ import {
   type Result,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import type { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { errorTypeOf, TOOL_ERROR, traceOf } from '../protocol/telemetry.js'
 import { namedIn, type Caller } from './callers.js'
-import { addImages, addOwed, CarriedResults } from './carried-results.js'
+import { addImages, addNotes, addOwed, CarriedResults } from './carried-results.js'
 import { imagesOf } from './command-images.js'
 import type { Exchange } from './exchange.js'
+import type { FormRound } from './form-rounds.js'
 import type { McpApp } from './mcp-app.js'
 import type { TaskGeneration } from './mcp-tasks.js'
-import { isStarted, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
+import { isStarted, toToolResult, type McpCall, type McpResult, type McpTool, type StartedTask } from './mcp-tool.js'
 import { reportProgress } from './progress.js'
 import { markResult } from './result-marks.js'
 import type { TaskProgress } from './task-progress.js'
@@ -25,11 +25,9 @@ import { declaredBy, REQUIRED_CAPABILITIES } from './tasks-extension-wire.js'
 export interface Callee {
   readonly tool: McpTool
   readonly app: McpApp
-  readonly reminders: AsyncTaskReminderService
   readonly caller: Caller
   /** Whether the client uses a protocol version of 2025. */
   readonly is2025: boolean
-  /** Whether the client can ask its user while a call is open: a client of 2025 that shows forms. */
   readonly canAsk: boolean
   /** Whether the call asks for a task of 2025-11-25. */
   readonly asTask: boolean
@@ -43,34 +41,53 @@ export async function answerCall(
   context: ServerContext,
   exchange: Exchange,
 ): Promise<Result> {
-  const { app, reminders, caller, taskProgress, canAsk } = callee
-  const { backend, tasks, confirmations, elicitations } = app
+  const { app, caller, taskProgress, is2025, canAsk } = callee
+  const { backend } = app
+  const { tasks, confirmations, elicitations, forms, reminders } = app.work
   const { signal, inputResponses, notify } = context.mcpReq
   const progressToken = context.mcpReq._meta?.progressToken
   const { owner, isAnonymous } = caller
   const carried = new CarriedResults()
+  const notes: string[] = []
   const begunAt = confirmations.begin()
   const progress = reportProgress(progressToken, backend, (params) => {
     // Sending fails when the client has just disconnected, which ends the call.
     notify({ method: 'notifications/progress', params }).catch(() => undefined)
   })
   const onLaunched = progress.follow
+  let round: FormRound | undefined
+  /** Whether the report goes on after the answer, until the task has ended. */
+  let goesOn = false
   try {
     caller.onNamed?.(namedIn(args))
     const { onUpdate } = progress
-    const asker = canAsk ? elicitations.askerOf(context) : undefined
-    const call = { signal, inputResponses, detach: exchange.lost, hold: carried.hold, onLaunched, onUpdate, asker }
+    const onUnread = (note: string): void => void notes.push(note)
+    const begun = is2025 ? undefined : await forms.begin({ context, owner, tool: callee.tool.name, onUnread })
+    if (typeof begun === 'string') return toToolResult(begun)
+    round = begun
+    const asker = canAsk ? (round?.asker ?? elicitations.askerOf(context, { onUnread })) : undefined
+    const detach = exchange.lost
+    const { rejoin } = round ?? {}
+    const call = { signal, inputResponses, detach, hold: carried.hold, onLaunched, onUpdate, asker, rejoin }
     const generation = generationOf(callee, context)
     const result = await tracedCall(callee, args, context, () => callTool(callee, args, call, generation))
     if (isStarted(result)) {
       const answer = tasks.create(result, owner, generation ?? 'extension')
-      if (generation === '2025-11-25') taskProgress.follow(result.taskId, progressToken)
+      if (generation === '2025-11-25') {
+        goesOn = true
+        taskProgress.follow(result.taskId, progress)
+      }
       return answer
     }
     tasks.forgetExpired()
     const isReceived = !signal.aborted && !exchange.lost.aborted
+    if (isReceived && round?.hasForms() === true) {
+      // The next round makes the result of the call.
+      carried.end(false)
+      return await round.request()
+    }
     const complete = isReceived && !isAnonymous ? await addOwed(result, carried, reminders, owner) : result
-    const marked = markResult(complete, carried, backend, owner)
+    const marked = markResult(addNotes(complete, notes), carried, backend, owner)
     const answer = addImages(marked, imagesOf(backend, carried.taskIds))
     if (signal.aborted) carried.end(false)
     return answer
@@ -78,11 +95,12 @@ export async function answerCall(
     carried.end(false)
     throw error
   } finally {
-    progress.stop()
+    if (!goesOn) progress.stop()
     exchange.onEnd((isWritten) => {
       if (isWritten) confirmations.confirm(owner, begunAt)
       if (isWritten && carried.taskIds.length > 0) confirmations.noteWritten(owner)
       carried.end(isWritten)
+      round?.end(isWritten)
     })
   }
 }
@@ -131,10 +149,10 @@ async function callTool(
   generation: TaskGeneration | undefined,
 ): Promise<StartedTask | McpResult> {
   if (generation === '2025-11-25') return startTask(tool, args, call)
-  if (generation === 'extension') {
+  if (generation === 'extension' && call.rejoin === undefined) {
     const started = await tool.start?.(args, call)
     if (started !== undefined) return started
-  } else if (tool.requiresTask === true) {
+  } else if (tool.requiresTask === true && call.rejoin === undefined) {
     if (is2025) {
       throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${tool.name} must be called as a task.`)
     }

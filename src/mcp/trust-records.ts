@@ -6,14 +6,13 @@ import { createHash, randomUUID } from 'node:crypto'
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { z } from 'zod'
-import { systemClock } from '../clock.js'
+import { systemClock } from '../system/clock.js'
 import { ConfigFileError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { readFoundFile } from './found-file.js'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** What is known about the trust in a file. */
 export type TrustState =
   | { readonly state: 'trusted' | 'changed' | 'unknown' }
   /** The record exists, but cannot be used. */

@@ -5,7 +5,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, resolve } from 'node:path'
-import { toOneLine } from '../text/control-characters.js'
+import { toOneLine } from '../data/control-characters.js'
 import { ConfigFileError } from '../errors.js'
 import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readFoundFile } from './found-file.js'

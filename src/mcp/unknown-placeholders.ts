@@ -1,6 +1,6 @@
 /** Finds unknown placeholders, such as `{prompt}`, in the arguments of configured programs. Programs get them unchanged. */
 import type { AgentConfig } from '../protocol/agent-config.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 
 const KNOWN: ReadonlySet<string> = new Set(['goal', 'name', 'id'])
 

@@ -1,6 +1,6 @@
 /** Maps the path of a POST request to the action that handles it. */
 import { parseInput } from '../protocol/parse.js'
-import { postEvent } from '../http/post-event.js'
+import { postEvent } from '../server/http/post-event.js'
 import { madeTask, nothingSchema, type Answer } from './answers.js'
 import { actOnMany } from './bulk.js'
 import { rowActions } from './row-actions.js'

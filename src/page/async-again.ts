@@ -2,17 +2,18 @@
  * Runs an async task again by launching a new task with the same input. If the first task continued an earlier task, the new task continues that earlier
  * task, too.
  */
-import { runOfOwner } from '../../machines/families.js'
+import { runOfOwner } from '../../machines/parts/families.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
+import { termsOf } from '../../machines/task-record.js'
 import { holdsSlot } from '../../machines/task-status.js'
-import { taskHistory } from '../async-tasks/history/past-tasks.js'
+import { taskHistory } from '../features/history/past-tasks.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { launches } from '../async-tasks/run-plan.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { withoutContextSchema } from '../engine/context-schema.js'
-import { flatRunner } from '../engine/definition.js'
+import { resolveRunner } from '../engine/definition.js'
 import type { Runner } from '../engine/runner.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { parsedKept } from './kept-values.js'
@@ -51,13 +52,14 @@ export async function planAsyncAgain(sources: Sources, id: string, entry: AsyncE
   const runner = known.runner ?? runnerOf(manager, record)
   if (typeof runner === 'string') return runner
   if (further === null) return PARAMS_LOST
-  const { subagentName, timeoutMs, budget, concurrencyKey, kind, command } = record
+  const { subagentName, kind, command } = record
   const owner = livingOwner(sources, manager, record)
   const input = {
     subagentName,
     goalPrompt: goal,
     owner,
-    ...defined({ timeoutMs, budget, concurrencyKey, kind, command }),
+    ...termsOf(record),
+    ...omitUndefined({ kind, command }),
   }
   return async () => {
     // The stored context is already an output of the subagent's context schema, so the schema must not convert it a second time.
@@ -79,7 +81,7 @@ async function find(manager: AsyncTaskManager, id: string, entry: AsyncEntry | u
   const past = await manager.reads.use(taskHistory).findWithParams(id)
   if (past === undefined || (entry !== undefined && past.record.launchedAt !== entry.record.launchedAt)) return kept
   const { record, params } = past
-  return { record, goal: record.goalPrompt, further: params === null ? null : defined({ params }) }
+  return { record, goal: record.goalPrompt, further: params === null ? null : omitUndefined({ params }) }
 }
 
 function retainedTask(manager: AsyncTaskManager, retained: TaskEntry): Known {
@@ -88,8 +90,8 @@ function retainedTask(manager: AsyncTaskManager, retained: TaskEntry): Known {
   if (launched !== undefined) {
     return { record, goal: record.goalPrompt, runner: launched.runner, further: furtherOf(launched) }
   }
-  const params = manager.reads.persistence?.paramsOf(retained)
-  return { record, goal: record.goalPrompt, further: params === null ? null : defined({ params }) }
+  const params = manager.reads.persistence?.runOf(retained).params
+  return { record, goal: record.goalPrompt, further: params === null ? null : omitUndefined({ params }) }
 }
 
 function keptTask({ record, kept }: AsyncEntry): Known {
@@ -106,7 +108,7 @@ function keptTask({ record, kept }: AsyncEntry): Known {
 function runnerOf(manager: AsyncTaskManager, { subagentName, kind }: AsyncTaskInfo): Runner | string {
   const runner = kind === 'command' ? undefined : manager.findRunner(subagentName)
   if (runner === undefined) return kind === 'command' ? RUN_BY_HOST : noSubagent(subagentName)
-  const { isUnique, isBound } = flatRunner(runner)
+  const { isUnique, isBound } = resolveRunner(runner)
   return isUnique === true || isBound === true ? RUN_BY_HOST : runner
 }
 

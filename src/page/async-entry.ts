@@ -1,10 +1,10 @@
 /** An async task in the page's journal. */
-import { holdsSlot } from '../../machines/task-status.js'
+import { endedAs, holdsSlot, isWaiting } from '../../machines/task-status.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { commandLine } from '../async-tasks/command-line.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { TraceContext } from '../protocol/telemetry.js'
-import { cutText } from '../text/cut-text.js'
+import { cutText } from '../data/cut-text.js'
 import { causeText } from './cause-text.js'
 import { shownWords } from './command-words.js'
 import type { JournalEntry } from './journal.js'
@@ -41,6 +41,8 @@ export class AsyncEntry implements JournalEntry {
   /** The AsyncTaskManager's record until the task ends. After that, a copy in which large values are cut or absent. */
   record: AsyncTaskInfo
   kept: KeptEnd | undefined
+  /** How long the program of the ended task may take to end, in ms, while it is being stopped. */
+  stopsWithinMs: number | undefined
   /** The keys of the first 200 tasks that runs of this task have launched. */
   readonly children: string[] = []
   /** The keys of the first 200 tasks that had to wait for this task to end. */
@@ -52,7 +54,7 @@ export class AsyncEntry implements JournalEntry {
     this.key = asyncKey(record.id)
     this.state = state
     this.record = record
-    this.#hasStarted = record.status !== 'queued'
+    this.#hasStarted = !isWaiting(record.status)
     const { kind, command, goalPrompt } = record
     this.#title = rowText(kind === 'command' && command !== undefined ? commandLine(shownWords(command)) : goalPrompt)
     this.heldBytes = heldBytes(this.key) + heldBytes(this.#title)
@@ -85,7 +87,7 @@ export class AsyncEntry implements JournalEntry {
     // An object takes at most twice as much memory as its JSON.
     this.heldBytes += 2 * heldBytes(facts)
     const room = new Allowance(Math.max(0, maxBytes - this.heldBytes))
-    const output = record.status === 'failed' ? record.lateOutput : record.output
+    const output = endedAs(record, 'failed') ? record.lateOutput : record.output
     const kept = {
       ...(trace !== undefined && { trace: { traceparent: ownText(trace.traceparent) } }),
       ...(error !== undefined && { error: room.keep(error, MAX_ERROR_BYTES) }),
@@ -93,7 +95,7 @@ export class AsyncEntry implements JournalEntry {
       goal: room.keep(record.goalPrompt, maxBytes / 4),
       ...(Object.keys(further).length > 0 && { launch: room.keepJson(further, maxBytes / 4) }),
       ...(output !== undefined && { output: room.keep(output) }),
-      ...(record.status === 'failed' && record.cause !== undefined && { cause: room.keep(causeText(record.cause)) }),
+      ...(endedAs(record, 'failed') && record.cause !== undefined && { cause: room.keep(causeText(record.cause)) }),
     }
     this.kept = kept
     this.record = {
@@ -114,13 +116,14 @@ export class AsyncEntry implements JournalEntry {
       subagent: sentText(subagentName),
       createdAt: launchedAt,
       ...(this.#hasStarted && { startedAt: startedAt ?? launchedAt }),
-      ...defined({ endedAt: completedAt }),
+      ...omitUndefined({ endedAt: completedAt }),
       ...(parentId !== undefined && { parentKey: asyncKey(parentId) }),
-      ...defined({ attempt }),
+      ...omitUndefined({ attempt }),
       ...(progress !== undefined && { progress: shownProgress(progress) }),
       ...(delivery !== 'none' && { delivery }),
       ...(questions !== undefined && questions.length > 0 && { questions: questions.length }),
       ...(error !== undefined && { error: sentText(error) }),
+      ...omitUndefined({ stopsWithinMs: this.stopsWithinMs }),
     }
   }
 }
@@ -137,7 +140,7 @@ const deliveryOf = (
 ): Partial<AsyncTaskInfo> => ({
   owner: owner === known ? known : ownText(owner),
   delivery,
-  ...defined({ notifiedAt, isRepeat }),
+  ...omitUndefined({ notifiedAt, isRepeat }),
 })
 
 /** Returns a record as JSON, without its goal, output and error, which may be large. */

@@ -1,12 +1,11 @@
 /** Converts a thrown value of any type to text. Reading a field of it may throw, because the field may be a getter. */
-import { cutText } from '../text/cut-text.js'
-import { preview } from '../text/preview.js'
+import { cutText } from '../data/cut-text.js'
+import { preview } from '../data/preview.js'
 
 /** The maximum number of stacks in the text, and the maximum length of each stack in UTF-16 units. */
 const MAX_CAUSES = 5
 const MAX_CHARS = 10_000
 
-/** Returns the stacks of an error and of its nested causes. */
 export function causeText(thrown: unknown): string {
   const texts: string[] = []
   let at = thrown

@@ -1,6 +1,6 @@
 /** Questions that were answered or withdrawn, as the journal keeps them. */
 import type { TaskAnswer, TaskQuestion } from '../../machines/records.js'
-import { jsonPieces } from '../json/json-pieces.js'
+import { jsonPieces } from '../data/json-pieces.js'
 import { beginningOf, heldBytes } from './texts.js'
 import type { ClosedQuestion, CutValue } from './wire.js'
 

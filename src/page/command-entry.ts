@@ -1,5 +1,5 @@
 /** A command task in the page's journal. */
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { statusText, type Task, type TaskCommand } from '../protocol/command-tasks.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import { asyncKey } from './async-entry.js'
@@ -108,7 +108,7 @@ export function barOf({ tool_name, status, startedAt, completedAt, error }: Task
   return {
     tool: sentText(tool_name),
     state: barState(status, error),
-    ...defined({ startedAt, endedAt: completedAt }),
+    ...omitUndefined({ startedAt, endedAt: completedAt }),
   }
 }
 
@@ -120,9 +120,9 @@ function rowOf(task: Task, progress: PageTask['progress'] | undefined): Row {
     title: sentText(name),
     group: instanceId,
     createdAt,
-    ...defined({ startedAt, endedAt: completedAt }),
+    ...omitUndefined({ startedAt, endedAt: completedAt }),
     ...(typeof parentId === 'string' && { parentKey: asyncKey(parentId) }),
-    ...defined({ progress }),
+    ...omitUndefined({ progress }),
     commands: commands.slice(0, ROW_COMMANDS).map(barOf),
     commandCount: commands.length,
     ...(error !== undefined && { error: sentText(error.message) }),

@@ -1,5 +1,5 @@
 /** Cuts a long command line to the part that the page shows. */
-import { cutText } from '../text/cut-text.js'
+import { cutText } from '../data/cut-text.js'
 
 /** The maximum number of words, and of characters in all words together. */
 const MAX_WORDS = 1000

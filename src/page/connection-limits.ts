@@ -1,7 +1,7 @@
 /** Limits how many connections there are and how long they may be silent, so that idle clients cannot keep other clients out. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { trackConnections, type Connections } from '../http/connections.js'
+import { trackConnections, type Connections } from '../server/http/connections.js'
 
 const MAX_CONNECTIONS = 200
 

@@ -1,9 +1,9 @@
 /** Formats a task as a shell command and as code, which create a similar task. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { escapeControls } from '../text/control-characters.js'
-import { defined } from '../defined.js'
+import { escapeControls } from '../data/control-characters.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { Task } from '../protocol/command-tasks.js'
-import { jsonBytes } from '../json/json-size.js'
+import { jsonBytes } from '../data/json-size.js'
 import type { CommandEntry } from './command-entry.js'
 import { isLongCommand } from './command-words.js'
 import type { Sources } from './sources.js'
@@ -50,7 +50,7 @@ export function copyCommandTask(
       tool_name,
       ...(intention !== '' && { intention }),
       args,
-      ...defined({ timeout }),
+      ...omitUndefined({ timeout }),
     })),
   }
   if (isTooLong(body)) return tooLong('list of commands')
@@ -80,5 +80,4 @@ const tooLong = (what: string): CopyAs => ({
 // JSON may contain characters, such as U+2028, that a string of older JavaScript may not.
 const literal = (value: unknown): string => escapeControls(JSON.stringify(value))
 
-/** Quotes a word for a shell. */
 const quoted = (text: string): string => `'${text.replace(/'/g, `'\\''`)}'`

@@ -1,15 +1,15 @@
 /** Starts and stops the page. */
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
-import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
-import { systemClock, type Clock } from '../clock.js'
+import { isolateReport, reportToConsole, type OnError } from '../isolation/error-report.js'
+import { systemClock, type Clock } from '../system/clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import type { AgentTasks } from '../host/agent-tasks.js'
-import { createAccess } from '../http/access.js'
-import type { SendEvent } from '../http/post-event.js'
-import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
+import { createAccess } from '../server/http/access.js'
+import type { SendEvent } from '../server/http/post-event.js'
+import { createServer, listen, stopListening, urlOf } from '../server/http/listening.js'
 import {
   aBoolean,
   aClock,
@@ -20,10 +20,11 @@ import {
   aSecret,
   checkOptions,
   integerFrom,
+  oneOf,
   type OptionTypes,
 } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
-import { packageVersion } from '../version.js'
+import { packageVersion } from '../system/version.js'
 import { limitConnections } from './connection-limits.js'
 import { offerOf } from './launch.js'
 import { PageState } from './page-state.js'
@@ -90,7 +91,7 @@ const optionTypes: OptionTypes<TaskPageOptions> = {
   restUrl: aName,
   hasRestTokens: aBoolean,
   traceUrl: aName,
-  hints: { expected: "'code' or 'mcp'", accepts: (value) => value === 'code' || value === 'mcp' },
+  hints: oneOf(['code', 'mcp']),
   clock: aClock,
   onError: aFunction,
 }
@@ -163,7 +164,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
         canLaunch: offerOf({ manager }) !== undefined,
         maxTasks,
         hints,
-        ...defined({ restUrl }),
+        ...omitUndefined({ restUrl }),
       }),
     })
     const access = createAccess({

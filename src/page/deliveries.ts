@@ -2,12 +2,13 @@
  * The deliveries to each owner, and the messages that carried results. The page shows at most 1000 owners. Owners without owed results are removed
  * first. A run of a task is shown as an owner if results are owed to it, or if a message has carried results to it.
  */
-import { deliveryStandings } from '../async-tasks/delivery/delivery-standings.js'
-import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
-import { runOfOwner } from '../../machines/families.js'
-import type { AsyncTaskInfo, TaskTransition } from '../../machines/records.js'
+import { deliveryStandings } from '../features/delivery/delivery-standings.js'
+import { pushSubscribers } from '../features/delivery/push-subscribers.js'
+import { runOfOwner } from '../../machines/parts/families.js'
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { TaskTransition } from '../../machines/transitions.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { unrefTimer } from '../clock.js'
+import { unrefTimer } from '../system/clock.js'
 import { asyncKey } from './async-entry.js'
 import { reasonOf, stateOf } from './delivery-reasons.js'
 import { OwnerMessages } from './owner-messages.js'

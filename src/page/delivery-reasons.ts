@@ -1,6 +1,6 @@
 /** Describes the state of the deliveries to an owner, and why its results still wait. */
-import type { DeliveryStanding } from '../async-tasks/delivery/delivery-standings.js'
-import { preview } from '../text/preview.js'
+import type { DeliveryStanding } from '../features/delivery/delivery-standings.js'
+import { preview } from '../data/preview.js'
 import { sentText } from './texts.js'
 import type { OwnerDelivery } from './wire.js'
 

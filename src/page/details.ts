@@ -1,7 +1,10 @@
 /** Collects what the page shows about one task. The data comes from the task's manager, or from the journal once the manager has forgotten the task. */
+import { LABELLED_FIELDS, RECORD_FIELDS } from '../../machines/record-fields.js'
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
+import { endedAs } from '../../machines/task-status.js'
 import { runTraces } from '../async-tasks/run-operation.js'
-import { defined } from '../defined.js'
+import { cutText } from '../data/cut-text.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
@@ -36,7 +39,7 @@ export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string
     const { kept } = entry
     const whole = recordOf(sources, entry)
     const { error } = whole ?? {}
-    const output = whole?.status === 'failed' ? whole.lateOutput : whole?.output
+    const output = endedAs(whole, 'failed') ? whole.lateOutput : whole?.output
     values.push(
       ['goal', whole === undefined ? kept && shownKept(kept.goal) : shownValue(whole.goalPrompt)],
       ['result', whole === undefined ? kept?.output && shownKept(kept.output) : shownIf(output)],
@@ -62,13 +65,12 @@ export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string
 
 const shownIf = (value: unknown): ShownValue | undefined => (value === undefined ? undefined : shownValue(value))
 
-/** Finds the images in the results of a task. */
 export function imagesOf(sources: Sources, entry: PageEntry): FoundImage[] {
   if (entry.kind === 'async') {
     const record = recordOf(sources, entry)
     const output = entry.kept?.output
     if (record === undefined) return findImages([output && parsedKept(output)])
-    return findImages([record.status === 'failed' ? record.lateOutput : record.output])
+    return findImages([endedAs(record, 'failed') ? record.lateOutput : record.output])
   }
   const task = taskOf(sources, entry)
   if (task !== undefined) return findImages(task.commands.map(({ result }) => result))
@@ -86,7 +88,7 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
   const answers = state.journal.answersOf(entry.key)
   const common = {
     task: state.rowOf(entry),
-    ...defined({ goal, result, traceUrl: traceUrlOf(sources.traceUrl, traceOf(sources, entry)) }),
+    ...omitUndefined({ goal, result, traceUrl: traceUrlOf(sources.traceUrl, traceOf(sources, entry)) }),
     ...(images.length > 0 && { images }),
     ...(answers.length > 0 && { answers }),
     events: state.journal.eventsOf(entry.key),
@@ -94,7 +96,7 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
       cancel: !entry.isEnded,
       runAgain: whyNot === undefined,
       ...(isInForeground(entry) && { detach: true }),
-      ...defined({ whyNot }),
+      ...omitUndefined({ whyNot }),
     },
   }
   if (entry.kind === 'async') return { ...common, ...asyncDetail(sources, entry, cause) }
@@ -118,22 +120,24 @@ function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | unde
   const { error, cancelReason, questions, attempts, budget, spent, timeoutMs, kind, command } = record
   const { errorName, errorCode } = record as { readonly errorName?: string; readonly errorCode?: string }
   const { pid, exitCode, signal } = record
+  const facts = factsOf(record)
   return {
     ...(error !== undefined && {
       error: {
         message: { ...cutValue(error, TEXT_CHARS), ...(isErrorCut && { isCut: true }) },
         ...(errorName !== undefined && { name: cutValue(errorName, 200).text }),
         ...(errorCode !== undefined && { code: cutValue(errorCode, 200).text }),
-        ...defined({ cause }),
+        ...omitUndefined({ cause }),
       },
     }),
-    ...defined({ cancelReason }),
+    ...omitUndefined({ cancelReason }),
+    ...(facts.length > 0 && { facts }),
     ...(questions !== undefined && questions.length > 0 && { questions: questions.map(shownQuestion) }),
-    ...defined({ attempts, budget, spent, timeoutMs }),
+    ...omitUndefined({ attempts, budget, spent, timeoutMs }),
     ...(kind === 'command' && {
       program: {
         command: shownWords(command ?? []),
-        ...defined({ pid, exitCode, signal }),
+        ...omitUndefined({ pid, exitCode, signal }),
       },
     }),
     ...(children.length > 0 && { children }),
@@ -141,6 +145,14 @@ function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | unde
     ...(neededBy.length > 0 && { neededBy }),
     copyAs: copySubagent(record, whole === undefined && kept?.goal.isCut === true),
   }
+}
+
+function factsOf(record: AsyncTaskInfo): { readonly name: string; readonly text: string }[] {
+  return LABELLED_FIELDS.flatMap((field) => {
+    const value: unknown = record[field]
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    return value === undefined ? [] : { name: RECORD_FIELDS[field].label, text: cutText(text, TEXT_CHARS) }
+  })
 }
 
 /** Replaces a large answer schema with an empty one. The page then shows the question without fields for an answer. */
@@ -159,9 +171,9 @@ async function commandDetail(sources: Sources, entry: CommandEntry, values: Read
       return {
         tool,
         state,
-        ...defined({ startedAt, endedAt }),
+        ...omitUndefined({ startedAt, endedAt }),
         args: args ?? cutValue('', 0),
-        ...defined({ result }),
+        ...omitUndefined({ result }),
         ...(error !== undefined && { error: cutValue(error, TEXT_CHARS).text }),
       }
     }),
@@ -185,7 +197,7 @@ function describeCommand(command: Task['commands'][number]): Omit<KeptCommand, '
 
 function causeOf(record: AsyncTaskInfo | undefined, { kept }: AsyncEntry): ShownValue | undefined {
   if (kept?.cause !== undefined) return shownKept(kept.cause)
-  if (record?.status !== 'failed' || record.cause === undefined) return undefined
+  if (!endedAs(record, 'failed') || record.cause === undefined) return undefined
   return shownValue(causeText(record.cause))
 }
 

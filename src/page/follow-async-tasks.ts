@@ -1,19 +1,16 @@
 /** Copies the async tasks of an AsyncTaskManager into the journal. */
-import { holdsSlot, isOtherRun } from '../../machines/task-status.js'
+import { holdsSlot, startsOrEndsRun, isWaiting } from '../../machines/task-status.js'
 import type { Subscription } from 'rxjs'
-import type { RegistryNotification } from '../../machines/journal.js'
+import type { RegistryNotification } from '../../machines/change-feed.js'
 import { timeoutMessage, type AsyncTaskSnapshot } from '../../machines/async-task.js'
-import type {
-  AsyncTaskInfo,
-  DeliveryTransition,
-  OwnerTransition,
-  SettledTaskInfo,
-  TaskTransition,
-} from '../../machines/records.js'
+import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import type { DeliveryTransition, OwnerTransition, TaskTransition } from '../../machines/transitions.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import { runTraces } from '../async-tasks/run-operation.js'
 import { launches } from '../async-tasks/run-plan.js'
-import { defined } from '../defined.js'
+import { taskEvents } from '../async-tasks/task-events.js'
+import { onceStopped, stoppingMs } from '../features/stopping/stopping.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { AsyncEntry, asyncKey } from './async-entry.js'
 import { CLOSED_WORDS, closedQuestion } from './closed-questions.js'
@@ -32,7 +29,7 @@ export interface AsyncSourceOptions {
   readonly onTransition: (entry: AsyncEntry, transition: TaskTransition | undefined) => void
   /** Called when the delivery or the owner of a task changes and the journal no longer has the task. */
   readonly onForgotten: (transition: DeliveryTransition | OwnerTransition) => void
-  /** Called after progress, a question, a change of a limit, or a move to the background. */
+  /** Called after a report, a question, a change of a limit, or a move to the background. */
   readonly onOther: () => void
 }
 
@@ -58,13 +55,19 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   const inputOf = (retained: TaskEntry | undefined): FurtherInput => {
     const launched = retained && launches.get(retained)
     return launched === undefined
-      ? defined({ params: retained && (reads.persistence?.paramsOf(retained) ?? undefined) })
+      ? omitUndefined({ params: retained && (reads.persistence?.runOf(retained).params ?? undefined) })
       : furtherOf(launched)
   }
   const end = (entry: AsyncEntry, record: SettledTaskInfo): void => {
     const retained = reads.history.get(record.id)
     entry.keep(record, options.maxTaskBytes, inputOf(retained), retained && runTraces.get(retained))
+    entry.stopsWithinMs = stoppingMs(reads, record.id)
     journal.end(entry)
+    if (entry.stopsWithinMs === undefined) return
+    onceStopped(reads, record.id, () => {
+      entry.stopsWithinMs = undefined
+      journal.update(entry, { at: now(), event: 'its program has ended' })
+    })
   }
 
   for (const record of manager.getAllTasks()) {
@@ -97,10 +100,9 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
 
   const subscriptions: Subscription[] = [
     manager.transitions$.subscribe(onTransition),
-    manager.progress$.subscribe(({ taskId }) => {
-      const entry = find(taskId)
-      const record = manager.getTask(taskId)
-      if (entry === undefined || record === undefined || entry.isEnded) return
+    reads.use(taskEvents).reports$.subscribe(({ record }) => {
+      const entry = find(record.id)
+      if (entry === undefined || entry.isEnded) return
       entry.set(record)
       journal.update(entry)
       options.onOther()
@@ -155,7 +157,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
 
 /** @param snapshot the state of the task's machine; undefined once the task has ended */
 function stateOf(record: AsyncTaskInfo, snapshot?: AsyncTaskSnapshot): PageTaskState {
-  if (record.status === 'failed') return isTimeout(record) ? 'timed-out' : 'failed'
+  if (isTimeout(record)) return 'timed-out'
   if (!holdsSlot(record.status) || typeof snapshot?.value !== 'object') return record.status
   return snapshot.value.active
 }
@@ -171,8 +173,8 @@ function happeningOf(transition: TaskTransition): Happening | undefined {
     case 'status': {
       const state = stateOf(record)
       const { from, to } = transition
-      if (from === null) return { at, event: to === 'queued' ? 'queued' : 'started', state }
-      if (!isOtherRun(from, to)) return { at, event: state, state, detail: record.error ?? record.cancelReason }
+      if (from === null) return { at, event: isWaiting(to) ? 'queued' : 'started', state }
+      if (!startsOrEndsRun(from, to)) return { at, event: state, state, detail: record.error ?? record.cancelReason }
       if (!holdsSlot(to)) {
         return { at, event: 'waits for its next attempt', state, detail: record.attempts?.at(-1)?.error }
       }
@@ -195,7 +197,7 @@ function happeningOf(transition: TaskTransition): Happening | undefined {
 /** Derives from a record what happened before the page was started. */
 function earlierHappenings(record: AsyncTaskInfo): Happening[] {
   const { launchedAt, startedAt, completedAt, status, notifiedAt, delivery, questions = [] } = record
-  const isQueued = startedAt !== undefined || status === 'queued'
+  const isQueued = startedAt !== undefined || isWaiting(status)
   const end = completedAt === undefined ? undefined : { at: completedAt, state: stateOf(record) }
   return [
     isQueued

@@ -1,6 +1,6 @@
 /** Copies the command tasks of a TaskManager into the journal. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { Task, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { barState, CommandEntry, commandKey, commandState } from './command-entry.js'
 import type { Journal } from './journal.js'
@@ -63,7 +63,7 @@ export function followCommandTasks(options: CommandSourceOptions): () => void {
       const text = message.message
       entry.progress = {
         progress,
-        ...defined({ total }),
+        ...omitUndefined({ total }),
         ...(text !== undefined && { message: rowText(text) }),
       }
       journal.update(entry)

@@ -1,5 +1,6 @@
 /** Measures the last hour in points of ten seconds: how many tasks started and ended, how long they took, and how many were active. */
-import { defined } from '../defined.js'
+import type { TaskOutcome } from '../../machines/task-status.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { HealthPoint } from './wire.js'
 import type { Versions } from './versioned.js'
 
@@ -9,7 +10,10 @@ const MAX_POINTS = 360
 /** The maximum number of durations that a point keeps. Later durations replace the oldest ones. */
 const MAX_DURATIONS = 1000
 
-export type HealthEnd = 'completed' | 'failed' | 'cancelled'
+const COUNTERS = { succeeded: 'completed', failed: 'failed', stopped: 'cancelled' } as const satisfies Record<
+  TaskOutcome,
+  keyof HealthPoint
+>
 
 /** How many tasks run, how many are queued, and how many results are not delivered yet. */
 export interface Depths {
@@ -47,9 +51,9 @@ export class Health {
   }
 
   /** @param durationMs the time from the creation of the task to its end */
-  end(how: HealthEnd, durationMs: number): void {
+  end(outcome: TaskOutcome, durationMs: number): void {
     const point = this.#current()
-    point[how] += 1
+    point[COUNTERS[outcome]] += 1
     point.ended += 1
     point.durations[(point.ended - 1) % MAX_DURATIONS] = durationMs
   }
@@ -115,7 +119,7 @@ function shown({ at, started, completed, failed, cancelled, durations, depths }:
     completed,
     failed,
     cancelled,
-    ...defined({ p50, p99 }),
+    ...omitUndefined({ p50, p99 }),
     ...depths,
   }
 }

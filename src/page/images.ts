@@ -1,5 +1,5 @@
 /** Finds the images in the results of tasks: MCP content blocks of the type `image`. */
-import { keysOf } from '../json/json-pieces.js'
+import { keysOf } from '../data/json-pieces.js'
 import type { ResultImage } from './wire.js'
 
 /** The image types that the page shows. SVG is left out, because a browser may run the scripts in an SVG image. */

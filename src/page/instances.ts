@@ -1,9 +1,9 @@
 /** The instances of a TaskManager and their tools, as the page shows them. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import { defined } from '../defined.js'
-import type { InstanceEntry } from '../instances/instance-manager.js'
-import { jsonBytes } from '../json/json-size.js'
-import { toPlainData } from '../json/plain-data.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import type { InstanceEntry } from '../command-tasks/instances/instance-manager.js'
+import { jsonBytes } from '../data/json-size.js'
+import { toPlainData } from '../data/plain-data.js'
 import { commandKey } from './command-entry.js'
 import { beginningOf, rowText } from './texts.js'
 import type { PageInstance } from './wire.js'
@@ -61,7 +61,7 @@ export class Instances {
         type: kind,
         state,
         tools,
-        ...defined({ connectedAt, pausedSince: this.#taskManager.pausedInstances.get(id) }),
+        ...omitUndefined({ connectedAt, pausedSince: this.#taskManager.pausedInstances.get(id) }),
         queued: (lane?.size ?? 0) - (lane?.runningId === undefined ? 0 : 1),
         ...(lane?.runningId !== undefined && { running: commandKey(lane.runningId) }),
       }

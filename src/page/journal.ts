@@ -3,8 +3,8 @@
  * also has copies of the values, because the manager removes ended tasks. When a limit is exceeded, the task that ended first is dropped. Active tasks
  * are never dropped (promise G2 in docs/guarantees.md).
  */
-import { defined } from '../defined.js'
-import { Retention, type Retained } from '../kernel/retention.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { Retention, type Retained } from '../store/history/retention.js'
 import type { ClosedQuestion, PageTask, PageTaskKind, PageTaskState, TaskEvent, TaskMark } from './wire.js'
 import { answerBytes } from './closed-questions.js'
 import { heldBytes, rowText } from './texts.js'
@@ -28,11 +28,9 @@ export interface JournalEntry {
   state: PageTaskState
   /** The size of the entry without its events, in bytes. */
   heldBytes: number
-  /** Returns the row that the page shows. */
   row(): Omit<PageTask, 'seq' | 'marks' | 'key' | 'kind' | 'state'>
 }
 
-/** Something that happened to a task. */
 export interface Happening {
   readonly at: number
   readonly event?: string
@@ -178,7 +176,7 @@ export class Journal<Entry extends JournalEntry> {
     }
     if (event !== undefined) {
       const shown = detail === undefined ? undefined : rowText(detail)
-      history.events.push({ at, event, state: entry.state, ...defined({ detail: shown }) })
+      history.events.push({ at, event, state: entry.state, ...omitUndefined({ detail: shown }) })
       history.textBytes += heldBytes(shown)
       if (history.events.length > MAX_EVENTS) history.textBytes -= heldBytes(history.events.shift()?.detail)
     }

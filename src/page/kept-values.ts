@@ -2,7 +2,7 @@
  * Copies of the values of ended tasks, whose size in memory is known. An original value would keep more in memory: data that it shares with other
  * values, and the whole texts behind the slices that it contains.
  */
-import { jsonPieces, PIECE_WORK } from '../json/json-pieces.js'
+import { jsonPieces, PIECE_WORK } from '../data/json-pieces.js'
 import { fittingText, heldBytes } from './texts.js'
 import { shownValue, type ShownValue } from './values.js'
 
@@ -39,7 +39,6 @@ export class Allowance {
     return this.#keep(shownValue(value), most)
   }
 
-  /** Keeps the JSON of a value. */
   keepJson(value: unknown, most = Infinity): KeptValue {
     return this.#keep({ type: 'json', pieces: () => jsonPieces(value) }, most)
   }

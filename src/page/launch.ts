@@ -1,18 +1,18 @@
 /** Launches a task when a person asks for it, and lists the subagents that a person can launch. */
 import type { z } from 'zod'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { withoutContextSchema } from '../engine/context-schema.js'
 import { InvalidInputError } from '../errors.js'
-import { jsonBytes } from '../json/json-size.js'
+import { jsonBytes } from '../data/json-size.js'
 import { jsonSchemaOf } from '../protocol/json-schema.js'
 import { lazily } from '../protocol/lazily.js'
 import { ownerName } from '../protocol/async-tasks.js'
 import { parseInput } from '../protocol/parse.js'
 import { strictObject } from '../protocol/strict-object.js'
 import { subagentOffer, type SubagentOffer } from '../tools/offered-subagents.js'
-import { definitionOf, type FlatSubagent } from '../tools/subagents.js'
+import { definitionOf, type ResolvedSubagent } from '../tools/subagents.js'
 import { taskSchema } from '../tools/task-tool.js'
-import { cutText } from '../text/cut-text.js'
+import { cutText } from '../data/cut-text.js'
 import { asyncKey } from './async-entry.js'
 import { fieldsSchema } from './named-fields.js'
 import type { Again } from './plan-again.js'
@@ -25,7 +25,6 @@ import type { PageSubagent, PageSubagents } from './wire.js'
  */
 const LISTED = { subagents: 500, schemaBytes: 1024 * 1024, descriptionChars: 2000, namesChars: 1000 } as const
 
-/** The options that the launch form offers. */
 const optionsSchema = lazily(() =>
   taskSchema().pick({
     behaviour_prompts: true,
@@ -71,7 +70,6 @@ export function listSubagents(sources: Sources): PageSubagents {
   return { owner: offer?.owner ?? '', subagents, optionsSchema: titled(jsonSchemaOf(optionsSchema())) }
 }
 
-/** The labels of the options in the form. */
 const TITLES: Readonly<Record<string, string>> = {
   behaviour_prompts: 'Instructions',
   tool_whitelist: 'Tools',
@@ -110,14 +108,14 @@ export async function launchForPage(sources: Sources, name: string, body: unknow
   const { goal, owner = offer.owner, options = {}, ...given } = parseInput(launchSchema(), body, 'body')
   const { timeout_seconds = -1, concurrency_key: concurrencyKey, ...further } = options
   const context = contextOf(subagent, given.context)
-  const params = { ...further, ...defined({ context }) }
+  const params = { ...further, ...omitUndefined({ context }) }
   const input = {
     subagentName: name,
     goalPrompt: goal,
     owner,
     ...(Object.keys(params).length > 0 && { params }),
     ...(timeout_seconds !== -1 && { timeoutMs: timeout_seconds * 1000 }),
-    ...defined({ concurrencyKey }),
+    ...omitUndefined({ concurrencyKey }),
   }
   const { id } = offer.launching(owner, () => manager.launch(input, withoutContextSchema(definitionOf(subagent))))
   await manager.stored()
@@ -125,7 +123,7 @@ export async function launchForPage(sources: Sources, name: string, body: unknow
 }
 
 function contextOf(
-  { contextSchema }: FlatSubagent,
+  { contextSchema }: ResolvedSubagent,
   given: Readonly<Record<string, unknown>> | undefined,
 ): Readonly<Record<string, unknown>> | undefined {
   if (contextSchema === undefined) return given

@@ -1,6 +1,6 @@
 /** The data that is needed to launch a task again, in addition to the task's record. */
 import type { LaunchedTask } from '../async-tasks/run-plan.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 
 /** The launch input of a task, without the fields that the task's record has. */
@@ -8,5 +8,5 @@ export type FurtherInput = Pick<LaunchTaskInput, 'params' | 'retry' | 'priority'
 
 export function furtherOf({ input, params }: LaunchedTask): FurtherInput {
   const { retry, priority, whenFull, graceMs } = input
-  return defined({ params, retry, priority, whenFull, graceMs })
+  return omitUndefined({ params, retry, priority, whenFull, graceMs })
 }

@@ -1,5 +1,5 @@
 /** Counts the actors in each state of each machine. */
-import { deliveryStandings } from '../async-tasks/delivery/delivery-standings.js'
+import { deliveryStandings } from '../features/delivery/delivery-standings.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Journal } from './journal.js'

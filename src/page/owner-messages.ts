@@ -1,5 +1,5 @@
 /** The latest messages that carried results to an owner, limited in number and bytes. */
-import type { DeliveryTransition } from '../../machines/records.js'
+import type { DeliveryTransition } from '../../machines/transitions.js'
 import { heldBytes } from './texts.js'
 import type { DeliveryMessage } from './wire.js'
 

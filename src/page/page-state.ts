@@ -1,13 +1,20 @@
 /** Everything that the page shows, and what has changed since a version. */
 import { Subject } from 'rxjs'
-import { hasEnded, holdsSlot, isOtherRun, STATUSES } from '../../machines/task-status.js'
+import {
+  hasEnded,
+  holdsSlot,
+  startsOrEndsRun,
+  outcomeOf,
+  STATUSES,
+  TERMINAL_STATUSES,
+} from '../../machines/task-status.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { Deliveries } from './deliveries.js'
 import { followAsyncTasks } from './follow-async-tasks.js'
 import { followCommandTasks } from './follow-command-tasks.js'
-import { Health, type HealthEnd } from './health.js'
-import { hostRows } from './host-rows.js'
+import { Health } from './health.js'
+import { hostRows } from './page-features.js'
 import { Instances } from './instances.js'
 import { Journal } from './journal.js'
 import { machineCounts } from './machine-counts.js'
@@ -29,7 +36,6 @@ const MAX_TASK_BYTES = 1024 * 1024
 /** The minimum time between two requests for an instance's tools, in ms. */
 const REFRESH_MS = 10_000
 
-/** The states of tasks that are running. */
 const UNDER_WAY: readonly PageTaskState[] = [...STATUSES.filter(holdsSlot), 'asking', 'wrapping', 'stopping']
 
 /** The changes since a version. The tasks are separate, because they are sent in pieces. */
@@ -41,7 +47,6 @@ export interface Changes {
 
 export class PageState {
   readonly journal: Journal<PageEntry>
-  /** Emits after each change. */
   readonly changed$ = new Subject<void>()
   readonly #options: PageStateOptions
   readonly #versions = new Versions()
@@ -88,7 +93,7 @@ export class PageState {
             deliveries.note(entry.record, transition)
             if (transition?.kind === 'status') {
               const { from, to } = transition
-              if (holdsSlot(to) && isOtherRun(from, to)) this.#health.start()
+              if (holdsSlot(to) && startsOrEndsRun(from, to)) this.#health.start()
               else if (hasEnded(to)) this.#noteEnd(entry, entry.record.launchedAt, transition.at)
             }
             notify()
@@ -145,14 +150,12 @@ export class PageState {
     this.#instances?.refresh()
   }
 
-  /** Records that a person has sent a message to a task. */
   noteMessage(entry: PageEntry, message: string): void {
     const { now } = this.#options
     this.journal.update(entry, { at: now(), event: 'message', detail: message, mark: 'message' })
     this.changed$.next()
   }
 
-  /** Records that a person has answered a question of a task. */
   noteAnswer(entry: PageEntry, questionId: string): void {
     this.journal.noteAnsweredOnPage(entry, questionId)
     this.changed$.next()
@@ -225,7 +228,8 @@ export class PageState {
   }
 
   #noteEnd({ state }: PageEntry, createdAt: number, endedAt: number): void {
-    const how: HealthEnd = state === 'completed' || state === 'cancelled' ? state : 'failed'
-    this.#health.end(how, Math.max(0, endedAt - createdAt))
+    const status = TERMINAL_STATUSES.find((each) => each === state)
+    // The page shows a task that has failed because of its deadline in a state of its own.
+    this.#health.end(status === undefined ? 'failed' : outcomeOf(status), Math.max(0, endedAt - createdAt))
   }
 }

@@ -1,18 +1,18 @@
 /** Handles the requests of the page. Any program on this machine may read the page's files. Every other request needs the token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import { unauthorized, type Access, type Refusal } from '../http/access.js'
-import { readBody, sendJson } from '../http/json.js'
-import { cutText } from '../text/cut-text.js'
-import { parseJson } from '../json/parse-json.js'
+import { unauthorized, type Access, type Refusal } from '../server/http/access.js'
+import { readBody, sendJson } from '../server/http/json.js'
+import { cutText } from '../data/cut-text.js'
+import { parseJson } from '../data/parse-json.js'
 import { actionAt } from './actions.js'
 import { INTERNAL_ERROR, refusalOf } from './answers.js'
 import type { ConnectionLimits } from './connection-limits.js'
-import { historyPage } from './history.js'
 import { listSubagents } from './launch.js'
 import { detailOf, imagesOf, valuesOf } from './details.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
+import { ofFeatures } from './page-features.js'
 import type { createStaticFiles } from './static-files.js'
 import { MAX_STREAMS, type Streams } from './streams.js'
 import { readPiece, valueBytes } from './values.js'
@@ -61,6 +61,9 @@ const PARAMETERS: ReadonlyMap<string | undefined, string> = new Map([
   ['output', 'cursor'],
   ['value', 'offset'],
 ])
+
+const queries = ofFeatures('queries')
+type Query = (typeof queries)[string]
 
 const notFound = (what: string): Failure => ({ status: 404, error: `There is no ${what}.`, code: 'NOT_FOUND' })
 
@@ -119,8 +122,9 @@ export function createRouter({ access, sources, streams, connections, files, onF
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<Failure | undefined> => {
-    const [kind, key = '', part, name = ''] = path
-    if (kind === 'history' && path.length === 1) return readHistory(url.searchParams, response)
+    const [kind = '', key = '', part, name = ''] = path
+    const query = path.length === 1 && Object.hasOwn(queries, kind) ? queries[kind] : undefined
+    if (query !== undefined) return readQuery(query, url.searchParams, response)
     if (kind === 'subagents' && path.length === 1) {
       const misused = unknownParameter(url)
       if (misused === undefined) sendJson(response, 200, listSubagents(sources))
@@ -175,7 +179,11 @@ export function createRouter({ access, sources, streams, connections, files, onF
     }
   }
 
-  const readHistory = async (parameters: URLSearchParams, response: ServerResponse): Promise<Failure | undefined> => {
+  const readQuery = async (
+    query: Query,
+    parameters: URLSearchParams,
+    response: ServerResponse,
+  ): Promise<Failure | undefined> => {
     const twice = [...parameters.keys()].find((name, at, names) => names.indexOf(name) < at)
     if (twice !== undefined) {
       return {
@@ -185,7 +193,7 @@ export function createRouter({ access, sources, streams, connections, files, onF
       }
     }
     try {
-      sendJson(response, 200, await historyPage(sources, parameters))
+      sendJson(response, 200, await query(sources, parameters))
     } catch (error) {
       const refusal = refusalOf(error)
       if (refusal === undefined) throw error

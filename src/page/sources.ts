@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import type { SendEvent } from '../http/post-event.js'
+import type { SendEvent } from '../server/http/post-event.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { AsyncEntry } from './async-entry.js'
 import type { CommandEntry } from './command-entry.js'
@@ -14,9 +14,7 @@ export interface Sources {
   readonly taskManager: TaskManager | undefined
   /** Sends an event to all waiting tasks of the host's owner, or to one task. Absent if the page has no async tasks. */
   readonly emit?: SendEvent | undefined
-  /** The address of the REST interface. */
   readonly restUrl: string | undefined
-  /** Whether the REST interface needs a token. */
   readonly hasRestTokens: boolean
   /** The template for the addresses of traces. */
   readonly traceUrl: string | undefined

@@ -8,7 +8,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { unrefTimer, type Clock } from '../clock.js'
+import { unrefTimer, type Clock } from '../system/clock.js'
 import { MAX_SILENCE_MS } from './connection-limits.js'
 import type { PageEntry } from './page-entry.js'
 import type { PageState } from './page-state.js'
@@ -119,7 +119,6 @@ export class Streams {
     unrefTimer(this.#batch)
   }
 
-  /** Ends all streams. */
   close(): void {
     const { clock } = this.#options
     for (const stream of [...this.#open]) {

@@ -1,10 +1,13 @@
 /** Cuts and copies texts, and measures their size in memory. */
-import { cutText } from '../text/cut-text.js'
+import { cutText } from '../data/cut-text.js'
 
 /** The maximum length of a text in a row of the page, in UTF-16 units. */
 const ROW_CHARS = 200
 
-/** Copies a text. Without the copy, V8 would keep the whole original in memory while a slice of it is in use. */
+/**
+ * Copies a text, with one byte for each unit where that is possible, because `heldBytes` counts it so. Without the copy, V8 would keep the whole original in
+ * memory while a slice of it is in use.
+ */
 export function ownText(text: string): string {
   const encoding = isNarrow(text) ? 'latin1' : 'utf16le'
   return Buffer.from(text, encoding).toString(encoding)

@@ -4,13 +4,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import { InvalidInputError } from '../errors.js'
-import { readPrivate, writePrivate } from '../private-file.js'
+import { readPrivate, writePrivate } from '../system/private-file.js'
 
 /** The minimum length of a token, in characters. */
 const MIN_TOKEN = 16
 const TOKEN = new RegExp(`^[\\w.~+/=-]{${MIN_TOKEN},}$`)
 
-/** The description of a token in error messages. */
 export const TOKEN_WORDS = `at least ${MIN_TOKEN} of the characters A-Z a-z 0-9 - . _ ~ + / =`
 
 /** The maximum size of the file, in bytes. */

@@ -1,7 +1,7 @@
 /** Reads the values of tasks as text: the beginning for the task's details, and the rest in pieces. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { jsonPieces, keysOf, PIECE_WORK } from '../json/json-pieces.js'
-import { cutText, partsOf } from '../text/cut-text.js'
+import { jsonPieces, keysOf, PIECE_WORK } from '../data/json-pieces.js'
+import { cutText, partsOf } from '../data/cut-text.js'
 import type { CutValue, ValuePiece } from './wire.js'
 
 /** How much of a value is converted before the event loop may do other work, in UTF-16 units. */

@@ -19,15 +19,9 @@ export class Versions {
   }
 }
 
-/** The changes since a version. */
 export interface Difference<Item> {
   readonly changed: readonly Item[]
   readonly removed: readonly string[]
-}
-
-interface Change {
-  readonly version: number
-  readonly id: string
 }
 
 /**
@@ -43,7 +37,7 @@ export class Versioned<Item> {
   /** The version of each remembered removal, earliest first. */
   readonly #removals = new Map<string, number>()
   /** The changes in the order of their versions. `#compact` removes a change when a later change of the same item has replaced it. */
-  #changes: Change[] = []
+  #changes: { readonly version: number; readonly id: string }[] = []
   #removalBytes = 0
   /** Removals up to this version may be missing. */
   #forgottenUpTo = 0
@@ -66,7 +60,6 @@ export class Versioned<Item> {
     for (const { item } of this.#items.values()) yield item
   }
 
-  /** Returns the version of the last change of an item. */
   versionOf(id: string): number {
     return this.#items.get(id)?.version ?? 0
   }
@@ -76,7 +69,6 @@ export class Versioned<Item> {
     this.#items.set(id, { item, version: this.#note(id) })
   }
 
-  /** Marks an item as changed. */
   touch(id: string): void {
     const entry = this.#items.get(id)
     if (entry !== undefined) entry.version = this.#note(id)

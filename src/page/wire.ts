@@ -8,7 +8,7 @@
  * `Last-Event-ID` and gets the changes since then. If the server no longer knows those changes, it sends a new snapshot. A reader that is too slow gets
  * `hello` again on the same stream, followed by a new snapshot.
  */
-import type { AsyncTaskStatus } from '../../machines/task-status.js'
+import type { AsyncTaskStatus, TerminalStatus } from '../../machines/task-status.js'
 import type {
   DeliveryStatus,
   TaskAttempt,
@@ -21,6 +21,9 @@ import type {
 
 /** The two kinds of task: async tasks of an agent host, and command tasks of instances. */
 export type PageTaskKind = 'async' | 'command'
+
+/** The state of a task that has ended. */
+export type PageTaskEnd = TerminalStatus
 
 export type PageTaskState = AsyncTaskStatus | 'asking' | 'wrapping' | 'stopping' | 'timed-out'
 
@@ -70,6 +73,8 @@ export interface PageTask {
   readonly marks?: readonly TaskMark[]
   /** At most 200 characters. */
   readonly error?: string
+  /** How long the program of an ended task may take to end, in ms, while it is being stopped. */
+  readonly stopsWithinMs?: number
   /** The sequence number of the last change of this row. */
   readonly seq: number
 }
@@ -165,6 +170,8 @@ export interface PageTaskDetail {
     readonly cause?: CutValue
   }
   readonly cancelReason?: string
+  /** The fields of the record that are shown as they are. */
+  readonly facts?: readonly { readonly name: string; readonly text: string }[]
   readonly questions?: readonly TaskQuestion[]
   /** The last 20 questions of the task that are no longer open, oldest first. */
   readonly answers?: readonly ClosedQuestion[]
@@ -393,6 +400,8 @@ export interface ChangesEvent {
 export interface ActionDone {
   /** The key of the new task, for `launch`, `run-again` and `submit`. */
   readonly key?: string
+  /** How long the program of the cancelled task may take to end, in ms, for `cancel`. */
+  readonly stopsWithinMs?: number
 }
 
 /** The reason why a request was refused. Also used for 401 (no valid token) and 403 (a foreign host or origin). */

@@ -4,10 +4,11 @@
  */
 import { z } from 'zod'
 import { acpPermissionsSchema } from './acp-permissions.js'
-import { deprecateMaxBlocking } from '../deprecation.js'
-import { MAX_RATE_LIMIT } from './async-tasks.js'
+import { MAX_RATE_LIMIT, type SubagentTerms } from './async-tasks.js'
 import { programSessionSchema } from './program-session.js'
-import { RETRY_REASONS } from './retry-policy.js'
+import { monitorLimitTypes } from './monitors.js'
+import { backoffTypes, RETRY_REASONS } from './retry-policy.js'
+import { scheduleOptionTypes } from './schedules.js'
 import { strictObject } from './strict-object.js'
 
 /** The default name of the configuration file. */
@@ -31,6 +32,8 @@ const seconds = z
   .refine((value) => value > 0 || value === -1, 'a number of seconds > 0, or -1 for no deadline')
 
 const integer = (least: number, most: number) => z.int().min(least).max(most)
+
+const { initialMs, maxMs, factor } = backoffTypes
 
 const subagentSchema = strictObject({
   name: name.describe('The name that the model uses.'),
@@ -89,6 +92,13 @@ const subagentSchema = strictObject({
   graceMs: integer(0, DAY_MS)
     .default(4000)
     .describe('How long the program may take to stop before it is killed, in ms.'),
+  endDetached: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether processes that have left the process group of the program, such as daemons, are ended when the program has ended by itself. Default: ' +
+        'true with "session" or "acp", otherwise false.',
+    ),
   retry: strictObject({
     attempts: integer(1, 100).describe('How many runs a task may have in all, the first one included.'),
     on: z
@@ -100,9 +110,9 @@ const subagentSchema = strictObject({
           'a rate limit.',
       ),
     backoff: strictObject({
-      initialMs: z.number().min(0).optional().describe('The wait before the second run, in ms. Default: 1000.'),
-      maxMs: z.number().min(0).optional().describe('The longest wait, in ms. Default: 60000.'),
-      factor: z.number().min(1).optional().describe('Each wait is the previous wait times this number. Default: 2.'),
+      initialMs: z.number().min(0).default(initialMs.default).describe('The wait before the second run, in ms.'),
+      maxMs: z.number().min(0).default(maxMs.default).describe('The longest wait, in ms.'),
+      factor: z.number().min(1).default(factor.default).describe('Each wait is the previous wait times this number.'),
     })
       .optional()
       .describe('How long to wait between runs.'),
@@ -129,6 +139,13 @@ const subagentSchema = strictObject({
     .optional()
     .describe(
       'How long all runs of a task together may take, in seconds. After that the run is asked to conclude, and then stopped. Default: no limit.',
+    ),
+  maxIdleSeconds: z
+    .number()
+    .min(0.001)
+    .optional()
+    .describe(
+      'How long a run may be without output and progress, in seconds. After that it is asked to conclude, and then stopped. Default: no limit.',
     ),
   survivesHost: z
     .boolean()
@@ -307,12 +324,14 @@ const commandsSchema = strictObject({
   .describe('What the tool "run_command" can start. The tool exists only with this setting.')
 
 const schedulesSchema = strictObject({
-  maxPerOwner: integer(0, 10_000).default(100).describe('The most schedules of one client.'),
+  maxPerOwner: integer(0, 10_000)
+    .default(scheduleOptionTypes.maxPerOwner.default)
+    .describe('The most schedules of one client.'),
   minPeriodSeconds: z
     .number()
     .min(1)
     .max(86_400)
-    .default(10)
+    .default(scheduleOptionTypes.minPeriodMs.default / 1000)
     .describe('The shortest time between two firings of one schedule, in seconds.'),
 }).describe('Limits of the tool "schedule". The tool exists only with this setting.')
 const monitorsSchema = strictObject({
@@ -322,9 +341,13 @@ const monitorsSchema = strictObject({
     .describe(
       'The files that may be monitored, and the folders whose files may be monitored, relative to the folder of this file. Default: none.',
     ),
-  maxPerOwner: integer(0, 1000).optional().describe('The most monitors of one client. Default: 10.'),
-  maxSeconds: integer(1, 86_400).optional().describe('The longest that a monitor may run, in seconds. Default: 1800.'),
-  maxEvents: integer(1, 100_000).optional().describe('The most events of a monitor. Default: 1000.'),
+  maxPerOwner: integer(0, 1000)
+    .default(monitorLimitTypes.maxPerOwner.default)
+    .describe('The most monitors of one client.'),
+  maxSeconds: integer(1, 86_400)
+    .default(monitorLimitTypes.maxSeconds.default)
+    .describe('The longest that a monitor may run, in seconds.'),
+  maxEvents: integer(1, 100_000).default(monitorLimitTypes.maxEvents.default).describe('The most events of a monitor.'),
 }).describe('What the tool "monitor" may read. The tool exists only with this setting.')
 
 const httpSchema = strictObject({
@@ -416,16 +439,11 @@ export const agentConfigSchema = strictObject({
     .default(1800)
     .describe('The longest deadline that a task may set, in seconds; -1 for no limit.'),
   backgroundAfterSeconds: seconds
-    .optional()
-    .meta({ default: DEFAULT_BACKGROUND_AFTER })
+    .default(DEFAULT_BACKGROUND_AFTER)
     .describe(
       'How long a call waits for its task, in seconds. After that the task continues in the background. -1 for no limit. ' +
         'Most clients give up a call after 60 seconds.',
     ),
-  maxBlockingSeconds: seconds
-    .optional()
-    .meta({ deprecated: true })
-    .describe('The former name of backgroundAfterSeconds; ignored when that is set.'),
   maxMessageChars: integer(200, 10_000_000).default(20_000).describe('The maximum length of a result, in characters.'),
   subagents: z
     .array(subagentSchema)
@@ -476,14 +494,6 @@ export const agentConfigSchema = strictObject({
       if (timeoutSeconds !== undefined && isTooLong(timeoutSeconds)) report(['subagents', index, 'timeoutSeconds'])
     })
   })
-  .transform(({ maxBlockingSeconds, backgroundAfterSeconds, ...config }) => {
-    if (maxBlockingSeconds !== undefined) deprecateMaxBlocking()
-    return {
-      ...config,
-      /** How long a call waits for its task before the task continues in the background, in seconds; -1 for no limit. */
-      backgroundAfterSeconds: backgroundAfterSeconds ?? maxBlockingSeconds ?? DEFAULT_BACKGROUND_AFTER,
-    }
-  })
   .meta({ title: 'Configuration of agent-tasks' })
 
 /**
@@ -496,6 +506,15 @@ export type AgentConfig = z.output<typeof agentConfigSchema>
 export type AgentConfigInput = z.input<typeof agentConfigSchema>
 
 export type SubagentConfig = AgentConfig['subagents'][number]
+
+/** Returns the terms of a configured subagent. */
+export const configuredTerms = ({
+  maxRunSeconds,
+  maxIdleSeconds,
+}: Pick<SubagentConfig, 'maxRunSeconds' | 'maxIdleSeconds'>): SubagentTerms => ({
+  budget: maxRunSeconds === undefined ? undefined : { seconds: maxRunSeconds },
+  idleMs: maxIdleSeconds === undefined ? undefined : maxIdleSeconds * 1000,
+})
 
 export type InstanceConfig = AgentConfig['instances'][number]
 

@@ -1,12 +1,12 @@
 /** The input schemas of async tasks. */
 import { z } from 'zod'
-import type { AsyncTaskInfo } from '../../machines/records.js'
-import { STATUSES } from '../../machines/task-status.js'
-import { cutText } from '../text/cut-text.js'
-import { budgetSchema, spentSchema } from './budget.js'
-import { toOneLine } from '../text/control-characters.js'
+import type { LaunchTerms } from '../../machines/record-fields.js'
+import type { TaskBudget } from '../../machines/records.js'
+import { aBudget, budgetSchema, smallerBudget } from './budget.js'
+import { toOneLine } from '../data/control-characters.js'
 import { lazily } from './lazily.js'
-import { aRetryPolicy, type RetryPolicy } from './retry-policy.js'
+import { accepts, anObject, numberFrom, type OptionTypes } from './option-checks.js'
+import type { RetryPolicy } from './retry-policy.js'
 import { strictObject } from './strict-object.js'
 
 /** What happens to a launch when no slot is free: an error (`refuse`), or the task waits for a slot (`queue`). */
@@ -83,10 +83,44 @@ export const registerTaskInputSchema = lazily(() =>
     owner: ownerName().optional(),
     /** The deadline, in ms. Default: none. */
     timeoutMs: milliseconds().optional(),
-    /** How long the run may take to stop after it was aborted, in ms. */
+    /** How long the run may take to stop after it was aborted, in ms. A runner with a longer `graceMs` gets that time. */
     graceMs: milliseconds().optional(),
   }),
 )
+
+/** The terms of a launch, besides `timeoutMs`: what a task that continues or repeats another one takes over (`isTerm` in `machines/record-fields.ts`). */
+const termInputs = lazily(() => ({
+  /** Tasks with the same key run one at a time, in launch order. The option `limits` of the manager can allow more. Default: none. */
+  concurrencyKey: concurrencyKey().optional(),
+  /** What all runs of the task together may use. Default: the budget in the definition of its subagent. */
+  budget: budgetSchema().optional(),
+  /** How long a run may be without output and progress, in ms >= 1. Default: `idleMs` in the definition of its subagent. */
+  idleMs: z.number().min(1).optional(),
+}))
+
+/** The terms that the definition of a subagent may set for its tasks. */
+export interface SubagentTerms {
+  /** The maximum usage of a task. If a launch has a budget too, the smaller limits count. Default: no limit. */
+  readonly budget?: TaskBudget | undefined
+  /**
+   * How long a run may be without output and progress, in ms >= 1. Then `wrapUp` aborts, and a run that does not conclude is stopped (`TASK_IDLE`). Time
+   * in which it waits for an answer, or for tasks that it has launched, does not count. Default: no limit.
+   */
+  readonly idleMs?: number | undefined
+}
+
+export const subagentTermTypes: OptionTypes<SubagentTerms> = { budget: aBudget, idleMs: numberFrom(1) }
+
+/** Returns the terms that count for a launch. */
+export const countingTerms = (
+  { timeoutMs, concurrencyKey: key, budget, idleMs }: z.output<ReturnType<typeof launchInputSchema>>,
+  subagent: SubagentTerms,
+): { readonly [F in keyof LaunchTerms]-?: LaunchTerms[F] } => ({
+  timeoutMs,
+  concurrencyKey: key,
+  budget: Object.freeze(smallerBudget(subagent.budget, budget)),
+  idleMs: idleMs ?? subagent.idleMs,
+})
 
 /** The input of `launch`. */
 export const launchInputSchema = lazily(() =>
@@ -108,7 +142,7 @@ export const launchInputSchema = lazily(() =>
     /** Among waiting tasks, the one with the highest number starts first. Default: 0. */
     priority: z.int().optional(),
     /** When the task runs again instead of failing. Default: the policy in the definition of its subagent. */
-    retry: z.custom<RetryPolicy>((value) => aRetryPolicy.accepts(value), aRetryPolicy.expected).optional(),
+    retry: z.custom<RetryPolicy>((value) => accepts(anObject, value), anObject.expected).optional(),
     /** The ids of the tasks that must end before this one starts. Its owner must be able to see them. It waits without a slot. Default: none. */
     after: z.array(name()).max(MAX_AFTER).readonly().optional(),
     /**
@@ -116,10 +150,7 @@ export const launchInputSchema = lazily(() =>
      * this task runs when all of them have ended.
      */
     onFailedDependency: z.enum(ON_FAILED_DEPENDENCY).optional(),
-    /** Tasks with the same key run one at a time, in launch order. The option `limits` of the manager can allow more. Default: none. */
-    concurrencyKey: concurrencyKey().optional(),
-    /** What all runs of the task together may use. Default: the budget in the definition of its subagent. */
-    budget: budgetSchema().optional(),
+    ...termInputs(),
   }),
 )
 
@@ -137,7 +168,9 @@ export type LaunchTaskInput = z.input<ReturnType<typeof launchInputSchema>>
 /** The input of `launch` when a run calls it. The new task belongs to that run. */
 export const childTaskInputSchema = lazily(() => launchInputSchema().omit({ owner: true, parentId: true }))
 
-export const reserveOptionsSchema = lazily(() => strictObject({ ttlMs: milliseconds().optional() }))
+export const reserveOptionsSchema = lazily(() =>
+  strictObject({ ttlMs: milliseconds().optional(), owner: ownerName().optional() }),
+)
 
 export const leaseRequestSchema = lazily(() =>
   strictObject({
@@ -180,132 +213,3 @@ const bytes = lazily(() => z.number().int().min(0))
 export const readOutputOptionsSchema = lazily(() =>
   strictObject({ cursor: bytes().optional(), maxBytes: bytes().optional() }),
 )
-
-/** The maximum length of a progress message that is kept, in UTF-16 units. */
-const MAX_PROGRESS_CHARS = 4096
-
-export const progressSchema = lazily(() =>
-  z.object({
-    progress: z.number(),
-    total: z.number().optional(),
-    message: z
-      .string()
-      .transform((message) => cutText(message, MAX_PROGRESS_CHARS))
-      .optional(),
-  }),
-)
-
-/** The registry gives later changes greater numbers. They must stay exact integers, so a restored number may not be too large. */
-const MAX_RESTORED_SEQ = 2 ** 52
-
-const attemptSchema = lazily(() =>
-  z.object({
-    number: z.int().min(1),
-    startedAt: z.number(),
-    endedAt: z.number().optional(),
-    error: z.string(),
-  }),
-)
-
-/** The names of all fields that a record can have in any status. */
-type FieldOf<R> = R extends unknown ? keyof R : never
-
-/** The fields that a journal keeps. The others describe the process that held the record, so they are not restored. */
-type JournalField = Exclude<
-  FieldOf<AsyncTaskInfo>,
-  'abortController' | 'cause' | 'isForeground' | 'questions' | 'waitsFor'
->
-
-/** A task record that was read from a journal. */
-export const restorableRecordSchema = lazily(() =>
-  z
-    .object({
-      /** The id of the task. */
-      id: name(),
-      /** The name of the subagent. */
-      subagentName: name(),
-      /** The goal of the task. */
-      goalPrompt: z.string(),
-      /** The owner to whom the result is delivered. */
-      owner: ownerName().default('main'),
-      /** The status of the task. A queued or running task is restored as failed, because its process has ended. */
-      status: z.enum(STATUSES),
-      /** When the task was launched, in ms since the epoch. */
-      launchedAt: z.number(),
-      /** The number of the last change of the record. */
-      seq: z.number().int().min(0).max(MAX_RESTORED_SEQ).optional(),
-      /** The state of the delivery of the result. A leased result is restored as owed. */
-      delivery: z.enum(['none', 'owed', 'leased', 'delivered']).optional(),
-      /** When the task ended, in ms since the epoch. */
-      completedAt: z.number().optional(),
-      /** When the result was delivered, in ms since the epoch. */
-      notifiedAt: z.number().optional(),
-      /** Whether the result may have been delivered before. */
-      isRepeat: z.boolean().optional(),
-      /** When the current or last run started, in ms since the epoch. */
-      startedAt: z.number().optional(),
-      /** The deadline of the task, in ms. */
-      timeoutMs: milliseconds().optional(),
-      /** The id of the task whose run launched this one. */
-      parentId: name().optional(),
-      /** How far the task is below the first task of its family: 1 for a child. */
-      depth: z.number().int().min(1).optional(),
-      /** The ids of the tasks that the run had launched and that had not ended. */
-      runningChildren: z.array(name()).readonly().optional(),
-      /** The ids of the tasks that had to end before this one could start. */
-      after: z.array(name()).max(MAX_AFTER).readonly().optional(),
-      /** The concurrency key of the launch. */
-      concurrencyKey: name().optional(),
-      /** The earlier runs of the task. */
-      attempts: z.array(attemptSchema()).max(10).readonly().optional(),
-      /** What all runs of the task together may use. */
-      budget: budgetSchema().optional(),
-      /** What the runs have used. */
-      spent: spentSchema().optional(),
-      /** The number of the current or last run, from 1. */
-      attempt: z.number().int().min(1).optional(),
-      /** The result of the task. */
-      output: jsonObject().optional(),
-      /** Why the task failed. */
-      error: z.string().optional(),
-      /** The name of the error. */
-      errorName: z.string().optional(),
-      /** The code of the error. */
-      errorCode: z.string().optional(),
-      /** Why the task was cancelled. */
-      cancelReason: z.string().optional(),
-      /** The output that the run returned after the deadline. */
-      lateOutput: jsonObject().optional(),
-      /** The id of the task that this one continues. */
-      continues: name().optional(),
-      /** The session of the run. */
-      session: sessionSchema().optional(),
-      /** How many messages to the run were accepted. */
-      messagesSent: z.number().int().min(1).optional(),
-      /** The last progress that the run reported. */
-      progress: progressSchema().optional(),
-      /** The end of the output that the run has printed. */
-      outputTail: z.string().optional(),
-      /** Set when the record is a note: a message of a schedule or monitor. */
-      isNote: z.literal(true).optional(),
-      /** `command` when the task ran a program of the tool `run_command`. */
-      kind: z.literal('command').optional(),
-      /** The program and its arguments. */
-      command: z.array(z.string()).readonly().optional(),
-      /** The id of the program's process. */
-      pid: z.number().int().optional(),
-      /** The exit code of the program. */
-      exitCode: z.number().int().optional(),
-      /** The signal that ended the program. */
-      signal: z.string().optional(),
-      /** The number of processes that the program left in its process group and that were then ended. */
-      endedProcesses: z.number().int().min(1).optional(),
-    } satisfies Record<JournalField, z.ZodType>)
-    .strip(),
-)
-
-/**
- * A record for `AsyncTaskManager.restore`: one of `getAllTasks()`, also after it was converted to JSON and back.
- * @useDeclaredType
- */
-export type RestorableRecord = z.input<ReturnType<typeof restorableRecordSchema>>

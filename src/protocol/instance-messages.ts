@@ -5,7 +5,7 @@
  * each call with one `tool_result` or `tool_error`, when the tool has stopped. This holds for a cancelled call, too.
  */
 import { z } from 'zod'
-import { jsonBytes } from '../json/json-size.js'
+import { jsonBytes } from '../data/json-size.js'
 import { callProgressSchema, toolCallResultSchema, toolDescriptionSchema } from './tool-calls.js'
 
 const id = z.string().min(1).max(256)

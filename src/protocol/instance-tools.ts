@@ -1,9 +1,9 @@
 /** Describes and runs the tools of an instance. */
 import type { z } from 'zod'
 import type { TaskProgress } from '../../machines/records.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { ToolCallError } from '../errors.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import { jsonSchemaOf } from './json-schema.js'
 import { describeIssue } from './parse.js'
 import { failedResult, failureResult, toToolCallResult, type ToolCallResult } from './tool-result.js'
@@ -52,7 +52,7 @@ export function instanceTool<Input extends z.ZodType>(tool: InstanceTool<Input>)
 export function describeTool({ name, description, inputSchema }: InstanceTool) {
   return {
     name,
-    ...defined({ description }),
+    ...omitUndefined({ description }),
     ...(inputSchema !== undefined && { inputSchema: jsonSchemaOf(inputSchema) }),
   }
 }

@@ -1,7 +1,27 @@
-/** The input of `monitor`, and the part of a monitor that a store keeps. */
+/** The limits of monitors, the input of `monitor`, and the part of a monitor that a store keeps. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
+import { aName, integerFrom, listOf, numberFrom, withDefault, type OptionTypes } from './option-checks.js'
 import { strictObject } from './strict-object.js'
+
+/** Which files monitors may read, and how many monitors and events are allowed. */
+export interface MonitorLimits {
+  /** Files that may be read, and folders whose files may be read. A relative name in a monitor is resolved against the first entry. Default: none. */
+  readonly files?: readonly string[]
+  /** The maximum number of active monitors of an owner. Default 10. */
+  readonly maxPerOwner?: number
+  /** The maximum duration of a monitor, in seconds. Default 1800. */
+  readonly maxSeconds?: number
+  /** The maximum number of events of a monitor. Default 1000. */
+  readonly maxEvents?: number
+}
+
+export const monitorLimitTypes = {
+  files: withDefault(listOf(aName), []),
+  maxPerOwner: withDefault(integerFrom(0), 10),
+  maxSeconds: withDefault(numberFrom(1), 1800),
+  maxEvents: withDefault(integerFrom(1), 1000),
+} satisfies OptionTypes<MonitorLimits>
 
 const text = lazily(() =>
   z
@@ -52,6 +72,11 @@ export const monitorInputSchema = ({ maxEvents, maxSeconds }: { maxEvents: numbe
     seconds: seconds.default(Math.min(300, maxSeconds)),
     /** The purpose of the monitor, shown with its events. Default: none. */
     description: z.string().max(100).optional(),
+    /**
+     * The name of the monitor among those of its owner. If the owner has a monitor with this key, no second one is started: an equal one goes on, and
+     * another one is replaced. Not for a monitor of a program, which ends with the process.
+     */
+    key: z.string().min(1).max(512).optional(),
     /** The owner that receives the events. Default: `main`. */
     owner: z.string().min(1).max(520).default('main'),
   }).refine(({ taskId, file }) => (taskId === undefined) !== (file === undefined), 'either taskId or file')

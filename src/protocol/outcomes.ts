@@ -1,10 +1,10 @@
 /** Converts the return value of a run to an output, and an exception to a text. */
 import type { z } from 'zod'
 import type { OutputObject, TaskFailure } from '../../machines/records.js'
-import { toJsonText } from '../json/json-text.js'
-import { toPlainData } from '../json/plain-data.js'
-import { cutText, lastChars } from '../text/cut-text.js'
-import { preview } from '../text/preview.js'
+import { toJsonText } from '../data/json-text.js'
+import { toPlainData } from '../data/plain-data.js'
+import { cutText, lastChars } from '../data/cut-text.js'
+import { preview } from '../data/preview.js'
 
 /** The maximum length of a failure's text, name and code in a record, in UTF-16 units. */
 export const MAX_ERROR_CHARS = 65_536

@@ -1,7 +1,7 @@
 /** Validates input. The error names the invalid field, its value, and the expected value in one sentence. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
-import { cutText } from '../text/cut-text.js'
+import { cutText } from '../data/cut-text.js'
 import { KNOWN_FIELD } from './strict-object.js'
 
 /**

@@ -75,8 +75,7 @@ export const taskNotCancelledSchema = restErrorSchema.extend({ success: z.litera
 export const instanceSummarySchema = z.object({
   /** The id of the instance. */
   id: z.string(),
-  /** How the instance is connected. */
-  kind: z.enum(['local', 'mcp', 'websocket']),
+  kind: z.string().describe('How the instance is reached: `local`, `mcp`, `websocket`, or the word of another kind.'),
   /** Whether the instance accepts commands. */
   isConnected: z.boolean(),
   queued: z.number().int().min(0).describe('The number of queued and running tasks of the instance.'),

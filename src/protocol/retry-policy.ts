@@ -1,5 +1,16 @@
 /** Retry policies: when a task runs again. */
-import { integerFrom, listOf, numberFrom, optionsOf, required, someOf, type OptionType } from './option-checks.js'
+import {
+  integerFrom,
+  listOf,
+  numberFrom,
+  oneOf,
+  optionsOf,
+  required,
+  someOf,
+  withDefault,
+  withDefaults,
+  type OptionTypes,
+} from './option-checks.js'
 
 /**
  * The reasons for running a task again:
@@ -41,21 +52,17 @@ export interface RetryPolicy {
   readonly exitCodes?: readonly number[] | undefined
 }
 
-const aRetryReason: OptionType = {
-  expected: RETRY_REASONS.map((reason) => `'${reason}'`).join(' or '),
-  accepts: (value) => RETRY_REASONS.some((reason) => reason === value),
-}
-
 /** The type of the option `backoff`, of steps and of runs. */
-export const aBackoff = optionsOf<RetryBackoff>({
-  initialMs: numberFrom(0),
-  maxMs: numberFrom(0),
-  factor: numberFrom(1),
-})
+export const backoffTypes = {
+  initialMs: withDefault(numberFrom(0), 1000),
+  maxMs: withDefault(numberFrom(0), 60_000),
+  factor: withDefault(numberFrom(1), 2),
+} satisfies OptionTypes<RetryBackoff>
+export const aBackoff = optionsOf(backoffTypes)
 
 export const aRetryPolicy = optionsOf<RetryPolicy>({
   attempts: required(integerFrom(1)),
-  on: required(someOf(aRetryReason)),
+  on: required(someOf(oneOf(RETRY_REASONS, `'${RETRY_REASONS.join("' or '")}'`))),
   backoff: aBackoff,
   exitCodes: listOf(integerFrom(1)),
 })
@@ -64,9 +71,7 @@ export const aRetryPolicy = optionsOf<RetryPolicy>({
  * Returns the wait after a run, in ms.
  * @param attempt the number of that run, from 1
  */
-export function backoffMs(
-  { initialMs = 1000, maxMs = 60_000, factor = 2 }: RetryBackoff = {},
-  attempt: number,
-): number {
+export function backoffMs(backoff: RetryBackoff = {}, attempt: number): number {
+  const { initialMs, maxMs, factor } = withDefaults(backoff, backoffTypes)
   return initialMs === 0 ? 0 : Math.min(initialMs * factor ** (attempt - 1), maxMs)
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { jsonObject, milliseconds, name, ownerName } from './async-tasks.js'
 import { lazily } from './lazily.js'
-import { integerFrom, numberFrom, type OptionTypes } from './option-checks.js'
+import { integerFrom, numberFrom, withDefault, type OptionTypes } from './option-checks.js'
 import { strictObject } from './strict-object.js'
 
 /** Limits of schedules. */
@@ -15,10 +15,10 @@ export interface ScheduleOptions {
 
 const LEAST_PERIOD_MS = 1000
 
-export const scheduleOptionTypes: OptionTypes<ScheduleOptions> = {
-  maxPerOwner: integerFrom(0),
-  minPeriodMs: numberFrom(LEAST_PERIOD_MS),
-}
+export const scheduleOptionTypes = {
+  maxPerOwner: withDefault(integerFrom(0), 100),
+  minPeriodMs: withDefault(numberFrom(LEAST_PERIOD_MS), 10_000),
+} satisfies OptionTypes<ScheduleOptions>
 
 /** How far ahead a firing may be, and the longest period, in ms: ten years. */
 export const MAX_AHEAD_MS = 10 * 366 * 86_400_000
@@ -34,15 +34,27 @@ export const OVERLAP = ['skip', 'allow'] as const
 const duration = lazily(() => z.number().min(0).max(MAX_AHEAD_MS))
 const zone = lazily(() => z.string().max(64).refine(isTimeZone, 'a time zone such as Europe/Berlin'))
 
-function isTimeZone(timeZone: string): boolean {
+function isTimeZone(timeZone: string | undefined): timeZone is string {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone }).format(0) !== ''
+    return timeZone !== undefined && new Intl.DateTimeFormat('en', { timeZone }).format(0) !== ''
   } catch {
     return false
   }
 }
 
+/** Returns the zone of the system; UTC if that has no name, for example with the environment variable `TZ=UTC+3`. */
+export function systemTimeZone(): string {
+  // Undefined for a zone without a name, in spite of its type.
+  const timeZone = new Intl.DateTimeFormat().resolvedOptions().timeZone as string | undefined
+  return isTimeZone(timeZone) ? timeZone : 'UTC'
+}
+
 const keptFields = lazily(() => ({
+  /**
+   * The name of the schedule among those of its owner. If the owner has a schedule with this key, no second one is created: an equal one goes on, and
+   * another one is replaced.
+   */
+  key: name().optional(),
   /** The wait before the only firing, in ms. Excludes `at`, `every` and `cron`. */
   in: duration().optional(),
   /** The time between two firings, in ms. */
@@ -87,11 +99,24 @@ export const scheduleInputSchema = lazily(() =>
   }),
 )
 
+type Checked = z.input<ReturnType<typeof scheduleInputSchema>>
+type Times = 'in' | 'at' | 'every' | 'cron'
+type Actions = 'message' | 'launch'
+
+/** Exactly one of some fields. */
+type OneOf<Fields, Name extends keyof Fields> = Name extends unknown
+  ? { readonly [One in Name]-?: NonNullable<Fields[One]> } & {
+      readonly [Other in Exclude<keyof Fields, Name>]?: undefined
+    }
+  : never
+
 /**
  * The input of `AsyncTaskManager.schedule`: one of `in`, `at`, `every` and `cron`, and one of `message` and `launch`.
  * @useDeclaredType
  */
-export type ScheduleInput = z.input<ReturnType<typeof scheduleInputSchema>>
+export type ScheduleInput = Omit<Checked, Times | Actions> &
+  OneOf<Pick<Checked, Times>, Times> &
+  OneOf<Pick<Checked, Actions>, Actions>
 
 const count = lazily(() => z.int().min(0))
 

@@ -4,8 +4,9 @@
  */
 import { z } from 'zod'
 import { InvalidSettingError } from '../errors.js'
-import { expectedName } from '../text/nearest-name.js'
-import { MAX_LEVELS } from '../json/plain-data.js'
+import { expectedName } from '../data/nearest-name.js'
+import { HIDDEN, shownUnknown } from './option-checks.js'
+import { MAX_LEVELS } from '../data/plain-data.js'
 
 const MIB = 1024 * 1024
 
@@ -228,6 +229,8 @@ export interface ConfigSources {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** The parsed content of the configuration file. */
   readonly file?: unknown
+  /** The path of that file, for errors. */
+  readonly fileName?: string
 }
 
 interface Leaf extends LeafMeta {
@@ -242,13 +245,18 @@ interface Leaf extends LeafMeta {
 export function resolveServerConfig(sources: ConfigSources = {}): ServerConfig {
   const leaves = leavesOf(serverConfigSchema)
   checkNames(sources.options, 'options', leaves)
-  checkNames(sources.file, 'file', leaves)
+  const { fileName } = sources
+  checkNames(sources.file, 'file', leaves, fileName === undefined ? '' : ` in ${fileName}`)
   const config: Record<string, unknown> = {}
   for (const leaf of leaves) put(config, leaf.path, valueOf(leaf, sources))
   const resolved = config as ServerConfig
   checkTogether(resolved)
   return resolved
 }
+
+/** Whether a file of settings may have a field with this path, such as `tasks.drainMs`. */
+export const isServerField = (path: string): boolean =>
+  leavesOf(serverConfigSchema).some((leaf) => `${leaf.path.join('.')}.`.startsWith(`${path}.`))
 
 /** Whether an address is a loopback address, which only programs on this machine can reach. */
 export function isLoopback(host: string): boolean {
@@ -275,7 +283,7 @@ function valueOf(leaf: Leaf, { options, env = {}, file }: ConfigSources): unknow
   const name = leaf.path.join('.')
   const fromEnv = leaf.env === undefined ? undefined : env[leaf.env]
   const found: readonly (readonly [string, unknown])[] = [
-    [leaf.env ?? name, read(options, leaf.path)],
+    [name, read(options, leaf.path)],
     [leaf.env ?? name, fromEnv === undefined || fromEnv === '' ? undefined : fromText(leaf.schema, fromEnv)],
     [`${leaf.env ?? name} (${name} in the file)`, read(file, leaf.path)],
   ]
@@ -284,9 +292,6 @@ function valueOf(leaf: Leaf, { options, env = {}, file }: ConfigSources): unknow
   if (parsed.success) return parsed.data
   throw new InvalidSettingError(label, leaf.isSecret === true ? HIDDEN : value, leaf.expected)
 }
-
-/** Shown in errors in place of a value that may be a secret. */
-const HIDDEN = '(not shown)'
 
 /** Converts the text of an environment variable to the type of its setting. Text that cannot be converted stays text, which the schema refuses. */
 function fromText(schema: z.ZodType, text: string): unknown {
@@ -320,10 +325,16 @@ function leavesOf(schema: z.ZodObject, above: readonly string[] = []): Leaf[] {
 }
 
 /** Refuses unknown names. Otherwise a misspelt setting would silently have no effect. */
-function checkNames(value: unknown, name: string, leaves: readonly Leaf[], above: readonly string[] = []): void {
+function checkNames(
+  value: unknown,
+  name: string,
+  leaves: readonly Leaf[],
+  where = '',
+  above: readonly string[] = [],
+): void {
   if (value === undefined) return
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new InvalidSettingError([name, ...above].join('.'), value, 'an object')
+    throw new InvalidSettingError([name, ...above].join('.') + where, value, 'an object')
   }
   for (const [key, inner] of Object.entries(value)) {
     const at = [...above, key]
@@ -336,9 +347,9 @@ function checkNames(value: unknown, name: string, leaves: readonly Leaf[], above
             .map(({ path: all }) => all[above.length] ?? ''),
         ),
       ]
-      throw new InvalidSettingError([name, ...at].join('.'), HIDDEN, expectedName(key, known))
+      throw new InvalidSettingError([name, ...at].join('.') + where, shownUnknown(inner), expectedName(key, known))
     }
-    if (beneath.some((leaf) => leaf.path.length > at.length)) checkNames(inner, name, leaves, at)
+    if (beneath.some((leaf) => leaf.path.length > at.length)) checkNames(inner, name, leaves, where, at)
   }
 }
 

@@ -1,6 +1,6 @@
 /** Objects that refuse unknown fields. The error suggests the known field that was probably meant. */
 import { z } from 'zod'
-import { nearestName } from '../text/nearest-name.js'
+import { nearestName } from '../data/nearest-name.js'
 
 /** The message about an unknown field begins with this text. */
 export const KNOWN_FIELD = 'a known field'

@@ -1,8 +1,8 @@
 /** Questions that a run asks, and their answers, in the format of MCP's form elicitation. */
 import { z } from 'zod'
-import { jsonBytes } from '../json/json-size.js'
+import { jsonBytes } from '../data/json-size.js'
 import { lazily } from './lazily.js'
-import { toPlainData } from '../json/plain-data.js'
+import { toPlainData } from '../data/plain-data.js'
 import { strictObject } from './strict-object.js'
 
 /**

@@ -3,7 +3,7 @@
  * Without an implementation, nothing is measured or sent.
  */
 import type { Observable } from 'rxjs'
-import type { TaskTransition } from '../../machines/records.js'
+import type { TaskTransition } from '../../machines/transitions.js'
 import { objectWith } from './option-checks.js'
 
 /** The reasons, other than a missing slot, for which a queued task waits. If several apply, the first one in this list is reported. */
@@ -43,7 +43,6 @@ export interface OperationStart {
   readonly input?: unknown
 }
 
-/** How an operation has ended. */
 export interface OperationEnd {
   /** The kind of failure; undefined after a success. */
   readonly errorType?: string | undefined
@@ -62,6 +61,9 @@ export interface Operation {
   /** Ends the operation. Further calls have no effect. */
   end(end?: OperationEnd): void
 }
+
+/** The name, unit and description of a counter, whose values are in `WatchedTasks.totals`. */
+export type Counter = readonly [name: string, unit: string, description: string]
 
 /** The tasks of a manager, for metrics. */
 export interface WatchedTasks {

@@ -1,7 +1,7 @@
 /** Tool calls in the format of MCP: the JSON-RPC request `tools/call`, its response, and the result of a tool. */
 import { z } from 'zod'
-import { expectedName } from '../text/nearest-name.js'
-import { preview } from '../text/preview.js'
+import { expectedName } from '../data/nearest-name.js'
+import { preview } from '../data/preview.js'
 
 /** One content block of a result. MCP adds types over time, so only the fields that this package reads are checked. */
 const toolContentSchema = z.looseObject({ type: z.string(), text: z.string().optional() })

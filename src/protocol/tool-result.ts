@@ -1,8 +1,8 @@
 /** Converts what a function returned or threw to the format of MCP. */
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { describeFailure } from './outcomes.js'
-import { parseJson } from '../json/parse-json.js'
-import { MAX_LEVELS, toPlainData } from '../json/plain-data.js'
+import { parseJson } from '../data/parse-json.js'
+import { MAX_LEVELS, toPlainData } from '../data/plain-data.js'
 import { toolCallResultSchema, type ToolContent } from './tool-calls.js'
 
 /** The result of a tool (MCP: `CallToolResult`). */
@@ -76,7 +76,7 @@ function isNeutralResult(value: unknown): value is NeutralResult {
 
 function fromNeutralResult({ llmContent, metadata, error }: NeutralResult): ToolCallResult {
   if (error !== undefined) return failedResult(error.type, llmContent)
-  return { content: [text(llmContent)], ...defined({ structuredContent: metadata }) }
+  return { content: [text(llmContent)], ...omitUndefined({ structuredContent: metadata }) }
 }
 
 const text = (value: string): ToolContent => ({ type: 'text', text: value })

@@ -1,10 +1,11 @@
 /** Starts a program with pipes to this process, and waits until the program ends. */
 import type { ChildProcess } from 'node:child_process'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { hasGroups } from '../engine/process-group.js'
+import { RunProcesses } from '../engine/run-processes.js'
 import type { RunContext, RunInput } from '../engine/runner.js'
-import { nodeBuiltin } from '../node-builtins.js'
-import { preview } from '../text/preview.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
+import { preview } from '../data/preview.js'
 import type { CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
 import { startGuarded } from './guarded-start.js'
@@ -13,14 +14,12 @@ import type { ProcessSettings } from './process-options.js'
 import { shellStartError, startError, type StartAttempt } from './start-error.js'
 import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
 
-/** The program to start, and the reader of its output. */
 export interface AttachedProgram extends Pick<
   ProcessSettings,
-  'command' | 'cwd' | 'env' | 'graceMs' | 'killSignal' | 'clock'
+  'command' | 'cwd' | 'env' | 'graceMs' | 'killSignal' | 'endDetached' | 'clock'
 > {
   readonly args: string[]
   readonly stdin: 'pipe' | 'ignore'
-  /** Stops the program. */
   readonly signal: AbortSignal
   readonly output: Pick<CapturedOutput, 'onStdout' | 'onStderr' | 'stdout' | 'stderr'>
   /** Called when the program has started, before its output is read. */
@@ -50,34 +49,46 @@ export async function runAttached(
   }
   const attempt = { command, cwd, env: environmentOf(program, input, context) }
   const { durability } = context
-  const guarded =
-    durability !== undefined && hasGroups
-      ? startGuarded({ ...attempt, command: findProgram(command, attempt), args, stdin, durability })
-      : undefined
-  const child = guarded === undefined ? startProgram(attempt, args, stdin) : guarded.child
-  if (child.pid === undefined) await started(child, attempt)
-  // There must be no `await` between the start and this line, because an abort in between would be missed.
-  if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
-  program.onStart?.(child)
-  const ended = superviseProgram(child, { ...program, ...output, signal })
+  const run = new RunProcesses(program)
   try {
-    await guarded?.release()
+    const guarded =
+      durability !== undefined && hasGroups
+        ? startGuarded({
+            ...attempt,
+            command: findProgram(command, attempt),
+            args,
+            stdin,
+            durability,
+            run,
+            stop: program,
+          })
+        : undefined
+    const child = guarded === undefined ? startProgram(attempt, args, stdin, run) : guarded.child
+    if (child.pid === undefined) await started(child, attempt)
+    // There must be no `await` between the start and this line, because an abort in between would be missed.
+    if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
+    program.onStart?.(child)
+    const ended = superviseProgram(child, run, { ...program, ...output, signal })
+    try {
+      await guarded?.release()
+    } finally {
+      await ended
+    }
+    const end = await ended
+    const refusal = guarded && shellStartError(end, output, attempt)
+    if (refusal === undefined) {
+      context.setProgram?.({
+        ...(end.exitCode !== null && { exitCode: end.exitCode }),
+        ...(end.signal !== null && { signal: end.signal }),
+        ...omitUndefined({ endedProcesses: end.leftProcesses }),
+      })
+    }
+    return { end, refusal }
   } finally {
-    await ended
+    run.close()
   }
-  const end = await ended
-  const refusal = guarded && shellStartError(end, output, attempt)
-  if (refusal === undefined) {
-    context.setProgram?.({
-      ...(end.exitCode !== null && { exitCode: end.exitCode }),
-      ...(end.signal !== null && { signal: end.signal }),
-      ...defined({ endedProcesses: end.leftProcesses }),
-    })
-  }
-  return { end, refusal }
 }
 
-/** The environment of a task's program. */
 export function environmentOf(
   { env }: Pick<ProcessSettings, 'env'>,
   input: RunInput,
@@ -99,12 +110,20 @@ export async function started(child: ChildProcess, attempt: StartAttempt): Promi
   throw startError(cause, attempt)
 }
 
-function startProgram(attempt: StartAttempt, args: string[], stdin: 'ignore' | 'pipe'): StartedProgram {
+function startProgram(
+  attempt: StartAttempt,
+  args: string[],
+  stdin: 'ignore' | 'pipe',
+  run: RunProcesses,
+): StartedProgram {
   const { command, cwd, env } = attempt
   try {
     const { spawn } = nodeBuiltin('node:child_process')
     const stdio: [typeof stdin, 'pipe', 'pipe'] = [stdin, 'pipe', 'pipe']
-    return spawn(command, args, { cwd, env, stdio, detached: hasGroups, windowsHide: true }) as StartedProgram
+    const options = { cwd, env: run.environment(env), stdio, detached: hasGroups, windowsHide: true }
+    const child = spawn(command, args, options) as StartedProgram
+    run.lead(child)
+    return child
   } catch (cause) {
     // Node throws some failures of a start, and emits others as an event.
     throw startError(cause, attempt)

@@ -1,9 +1,9 @@
 /** Captures the output of a running program. The output is appended to the task at once, and a part of it is kept for `parse` and for errors. */
 import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
-import { nodeBuiltin } from '../node-builtins.js'
-import { preview } from '../text/preview.js'
-import { createLineSplitter } from '../text/lines.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
+import { preview } from '../data/preview.js'
+import { createLineSplitter } from '../data/lines.js'
 import { leftOut, LOST_OUTPUT, needsWholeOutput, type KeptText } from './output-parsers.js'
 import { ProcessError } from './process-error.js'
 import { followSession } from './printed-session.js'

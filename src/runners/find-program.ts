@@ -1,6 +1,5 @@
 /** Finds a program as the system does: a path is used directly, a name is looked up in the folders of PATH. */
-import { nodeBuiltin } from '../node-builtins.js'
-import type { ProcessError } from './process-error.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
 import { startError, type StartAttempt } from './start-error.js'
 
 /**
@@ -19,7 +18,7 @@ export function findProgram(command: string, attempt: Omit<StartAttempt, 'comman
     if (refusal === undefined) return candidate
     if (refusal === 'EACCES') code = refusal
   }
-  throw notStarted(code, { ...attempt, command })
+  throw startError(Object.assign(new Error(code), { code }), { ...attempt, command })
 }
 
 function refusalOf(path: string): 'ENOENT' | 'EACCES' | undefined {
@@ -31,8 +30,4 @@ function refusalOf(path: string): 'ENOENT' | 'EACCES' | undefined {
   } catch {
     return 'EACCES'
   }
-}
-
-function notStarted(code: string, attempt: StartAttempt): ProcessError {
-  return startError(Object.assign(new Error(code), { code }), attempt)
 }

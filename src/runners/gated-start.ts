@@ -3,9 +3,12 @@
  * host finds it. The shell waits for a line in a pipe. A file as a signal would be unsafe, because programs can write to files.
  */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
-import { RUN_TOKEN, type StartedProgram } from '../engine/reap.js'
+import type { StartedProgram } from '../engine/reap.js'
+import type { RunProcesses, StopSettings } from '../engine/run-processes.js'
 import type { RunDurability } from '../engine/runner.js'
-import { identityOf } from '../process-identity.js'
+import { watchdogIdentity } from '../engine/watchdog.js'
+import { identityOf } from '../system/process-identity.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { SHELL_NAME, spawnShell, type StartAttempt } from './start-error.js'
 
 /**
@@ -31,13 +34,14 @@ export function spawnGated(
   script: string,
   args: readonly string[],
   attempt: StartAttempt,
+  run: RunProcesses,
+  { killSignal, graceMs }: StopSettings,
   [stdin, stdout, stderr]: readonly ('ignore' | 'pipe')[],
 ): GatedShell {
-  const token = globalThis.crypto.randomUUID()
   const { cwd, env } = attempt
   const options: SpawnOptions = {
     cwd,
-    env: { ...env, [RUN_TOKEN]: token },
+    env: run.environment(env),
     stdio: [stdin, stdout, stderr, 'pipe'],
     detached: true,
   }
@@ -46,7 +50,14 @@ export function spawnGated(
   // The shell may end before it reads from its gate. Writing to the gate then emits an error.
   gate.on('error', () => undefined)
   const identity = child.pid === undefined ? undefined : identityOf(child.pid)
-  const program = identity && { identity, token }
+  run.lead(child)
+  const program = identity && {
+    identity,
+    token: run.token,
+    killSignal,
+    graceMs,
+    ...omitUndefined({ forks: run.forks, watchdog: run.isWatched ? watchdogIdentity() : undefined }),
+  }
   return {
     child,
     program,

@@ -1,8 +1,8 @@
 /** Starts a program that must not outlive its host, even if the host is killed. */
+import type { RunProcesses, StopSettings } from '../engine/run-processes.js'
 import type { RunDurability } from '../engine/runner.js'
 import { GATE, spawnGated } from './gated-start.js'
 import type { StartedProgram } from './supervision.js'
-import { unwatchGroup, watchGroup } from './watchdog.js'
 
 /** The program to start: an absolute path and its arguments. */
 export interface GuardedProgram {
@@ -11,6 +11,8 @@ export interface GuardedProgram {
   readonly cwd: string | undefined
   readonly env: NodeJS.ProcessEnv
   readonly stdin: 'ignore' | 'pipe'
+  readonly run: RunProcesses
+  readonly stop: StopSettings
   /** Stores the identity of the program. */
   readonly durability: RunDurability
 }
@@ -22,17 +24,21 @@ export interface GuardedStart {
 }
 
 /**
- * Starts a program behind a gate. The program runs only when the watchdog knows its process group, and its identity is stored. If this process dies, the
- * watchdog kills the group. If the watchdog has died as well, the next host kills it.
+ * Starts a program behind a gate. The program runs only when its identity is stored. If this process dies, the watchdog ends the run. If the watchdog has
+ * died as well, the next host ends it.
  * @throws ProcessError when the program did not start
  */
-export function startGuarded({ command, args, stdin, durability, ...attempt }: GuardedProgram): GuardedStart {
+export function startGuarded({
+  command,
+  args,
+  stdin,
+  durability,
+  run,
+  stop,
+  ...attempt
+}: GuardedProgram): GuardedStart {
   const start = { command, ...attempt }
-  const { child, release } = spawnGated(`${GATE}; exec "$@"`, [command, ...args], start, [stdin, 'pipe', 'pipe'])
-  const { pid } = child
-  if (pid !== undefined) {
-    watchGroup(pid)
-    child.once('close', () => unwatchGroup(pid))
-  }
+  const stdio = [stdin, 'pipe', 'pipe'] as const
+  const { child, release } = spawnGated(`${GATE}; exec "$@"`, [command, ...args], start, run, stop, stdio)
   return { child: child as unknown as StartedProgram, release: () => release(durability) }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { OutputObject } from '../../machines/records.js'
 import { toOutput } from '../protocol/outcomes.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 
 /** The last part of a text, whose beginning may have been dropped. */
 export interface KeptText {
@@ -15,13 +15,11 @@ export interface KeptText {
   readonly isLost?: boolean
 }
 
-/** Inserted where output is missing. */
 export const LOST_OUTPUT = '[a part of the output is missing: it could not be written to the store]'
 
 /** Inserted where output was too long to keep. */
 export const leftOut = (bytes: number): string => `[${bytes} bytes are left out here]`
 
-/** What a parse function receives besides the text. */
 export interface ProcessDetails {
   /** The path or name of the program. */
   readonly command: string

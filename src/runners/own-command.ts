@@ -1,7 +1,7 @@
 /**
  * Adds the command `agent-tasks` to the PATH of programs that ask questions. If the host was started by a full path, PATH may not contain the command.
  */
-import { nodeBuiltin } from '../node-builtins.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
 
 /**
  * Appends the folder of the installed command to the PATH. The folder is `node_modules/.bin`, or for a global installation the folder of Node.

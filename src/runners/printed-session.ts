@@ -1,8 +1,8 @@
 /** Finds a program's session id and result in the JSON that it prints. */
-import { createLineSplitter } from '../text/lines.js'
+import { createLineSplitter } from '../data/lines.js'
 import type { TaskSession } from '../../machines/records.js'
 import type { StoredJson } from '../store/store.js'
-import { nodeBuiltin } from '../node-builtins.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
 import { SESSION_ID } from '../protocol/async-tasks.js'
 import { PRINTED_FIELD } from '../protocol/program-session.js'
 

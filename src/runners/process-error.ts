@@ -1,11 +1,14 @@
 /** The errors of programs. A message names the program, and ends with the last part of its output. */
 import { AgentTasksError } from '../errors.js'
-import { lastChars } from '../text/cut-text.js'
-import { preview } from '../text/preview.js'
+import { nameOf, type RunProcess } from '../engine/token-scan.js'
+import { lastChars } from '../data/cut-text.js'
+import { preview } from '../data/preview.js'
 import type { ProgramEnd, ProgramStop } from './supervision.js'
 
 /** How much of a program's output an error includes, in UTF-16 units. */
 const TAIL_CHARS = 2000
+
+const MAX_NAMES = 10
 
 /** How a program failed. */
 export interface ProcessFailure {
@@ -50,7 +53,6 @@ export class ProcessAbortError extends ProcessError {
   }
 }
 
-/** The output of a program that has ended. */
 export interface ProgramRemains {
   readonly command: string
   readonly stdout: string
@@ -74,13 +76,20 @@ export function endError(end: ProgramEnd, remains: ProgramRemains): Error | unde
     return new ProcessAbortError(message, failure, { cause: stop.reason })
   }
   const how = signal === null ? `exited with code ${exitCode ?? 'unknown'}` : `was ended by ${signal}`
-  return new ProcessError('PROCESS_FAILED', `Command ${preview(command)} ${how}.${tail}`, failure)
+  const left =
+    end.detached === undefined ? '' : ` Processes that it has detached run on: ${namesOf(end.detached).join(', ')}.`
+  return new ProcessError('PROCESS_FAILED', `Command ${preview(command)} ${how}.${left}${tail}`, failure)
 }
 
 function describeStop({ wasKilled, killSignal, graceMs }: ProgramStop): string {
   return wasKilled
     ? `it was still running ${graceMs} ms after ${killSignal} and was killed`
     : `it ended after ${killSignal}`
+}
+
+export function namesOf(processes: readonly RunProcess[]): readonly string[] {
+  const names = processes.slice(0, MAX_NAMES).map(nameOf)
+  return processes.length <= MAX_NAMES ? names : [...names, `${processes.length - MAX_NAMES} more`]
 }
 
 /** The end of a program's stderr, to append to an error message. If stderr is blank, the end of stdout. */

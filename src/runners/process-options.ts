@@ -2,16 +2,16 @@
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { TaskProgress } from '../../machines/records.js'
-import { systemClock, type Clock } from '../clock.js'
-import { isNode, nodeBuiltin } from '../node-builtins.js'
+import { systemClock, type Clock } from '../system/clock.js'
+import { isNode, nodeBuiltin } from '../system/node-builtins.js'
 import { checkOptionNames } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import type { OutputFormat, ParseFunction } from './output-parsers.js'
 import { strictObject } from '../protocol/strict-object.js'
 import { programSessionSchema } from '../protocol/program-session.js'
 
-/** How long a program may run after an abort before its process group is killed, in ms. */
-const DEFAULT_PROCESS_GRACE_MS = 5000
+/** How long a program may run after an abort before it is killed, in ms. It is shorter than the grace period of a task, which then ends after its program. */
+const DEFAULT_PROCESS_GRACE_MS = 4000
 
 /** How much of stdout is kept for `parse`, in bytes. */
 const DEFAULT_MAX_OUTPUT_BYTES = 8 * 1024 * 1024
@@ -74,16 +74,26 @@ export interface ProcessRunnerOptions {
   readonly isolation?: 'none' | 'worktree'
   /** Which worktrees are kept when their task ends: those with `changes`, or all of them (`always`). Default `changes`. */
   readonly keep?: 'changes' | 'always'
-  /** How long after an abort the process group of the program is killed, in ms. Default 5000. */
+  /**
+   * Whether processes that have left the process group of the program, such as daemons, are ended when the program has ended by itself. They are ended
+   * in any case when the run is cancelled, exceeds its deadline or loses its host. Otherwise they run on, and the field `detached_processes` of the
+   * output names them. Processes are found by the variable `AGENT_TASKS_RUN` of their environment; only on Linux. Default: true with `session`, because
+   * the program is an agent then, otherwise false.
+   */
+  readonly endDetached?: boolean
+  /** How long after an abort the processes of the run are killed, in ms. Default 4000. */
   readonly graceMs?: number
-  /** The first signal that an abort sends to the process group of the program. Default `SIGTERM`. */
+  /** The first signal that an abort sends to the processes of the run. Default `SIGTERM`. */
   readonly killSignal?: NodeJS.Signals
   /** The clock that measures the grace period. Default: the platform's clock. */
   readonly clock?: Clock
 }
 
-/** The options with their defaults. */
-export type ProcessSettings = z.output<ReturnType<typeof processOptionsSchema>>
+export type ProcessSettings = z.output<ReturnType<typeof processOptionsSchema>> & {
+  readonly endDetached: boolean
+  /** Called with the names of the processes that an ended program has detached, and that run on. */
+  readonly onDetached?: (names: readonly string[]) => void
+}
 
 const text = lazily(() => z.string().refine((value) => !value.includes('\0'), 'a string without null characters'))
 
@@ -113,6 +123,7 @@ const processOptionsSchema = lazily(() =>
     session: programSessionSchema().optional(),
     isolation: z.enum(['none', 'worktree']).default('none'),
     keep: z.enum(['changes', 'always']).default('changes'),
+    endDetached: z.boolean().optional(),
     graceMs: z.number().min(0).default(DEFAULT_PROCESS_GRACE_MS),
     killSignal: z.custom<NodeJS.Signals>(isSignal, "a signal, as in 'SIGTERM'").default('SIGTERM'),
     clock: z
@@ -131,5 +142,6 @@ const processOptionsSchema = lazily(() =>
 export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSettings {
   const schema = processOptionsSchema()
   checkOptionNames(options, Object.keys(schema.shape))
-  return parseInput(schema, options, 'options')
+  const settings = parseInput(schema, options, 'options')
+  return { ...settings, endDetached: settings.endDetached ?? settings.session !== undefined }
 }

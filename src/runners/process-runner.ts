@@ -1,15 +1,15 @@
 /** Runs a task as a program: another agent's CLI, a script or a build. */
 import type { OutputObject } from '../../machines/records.js'
 import type { OutputRunner, PreviousTask, RunContext, RunInput } from '../engine/runner.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import { InvalidInputError } from '../errors.js'
 import { environmentOf, runAttached, started, type AttachedProgram } from './attached-program.js'
 import { captureOutput, type CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
 import { parseOutput } from './output-parsers.js'
-import { describeTail, endError, ProcessError } from './process-error.js'
+import { describeTail, endError, namesOf, ProcessError } from './process-error.js'
 import { hasGroups, hasUnixSockets } from '../engine/process-group.js'
-import { isNode, nodeBuiltin } from '../node-builtins.js'
+import { isNode, nodeBuiltin } from '../system/node-builtins.js'
 import { writeMessages } from './message-input.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
 import { printedText, whyNoSession } from './printed-session.js'
@@ -17,7 +17,7 @@ import { pathWithOwnCommand } from './own-command.js'
 import { openQuestionSocket } from './question-socket.js'
 import { shellStartError } from './start-error.js'
 import { substitute } from './substitution.js'
-import type { ProgramEnd } from './supervision.js'
+import { KILL_MS, type ProgramEnd } from './supervision.js'
 import { runInWorktree } from './worktrees/run-in-worktree.js'
 import { canFollow } from '../engine/program-folder.js'
 import { followProgram, startSurviving } from './surviving-program.js'
@@ -31,9 +31,9 @@ import { followProgram, startSurviving } from './surviving-program.js'
  * of the task as they arrive. If the exit code is 0, the task completes with the output that `parse` reads from stdout. Otherwise, or if the output
  * cannot be read, the task fails with a `ProcessError`.
  *
- * An abort sends `killSignal` to the group, and SIGKILL after `graceMs`. When the program has ended, the remaining processes of its group are killed,
- * and the run ends. The group is also killed when this process exits. If a signal ends this process, that works only with `disposeOnSignals`. Windows
- * has no process groups, so only the program itself is ended there.
+ * An abort sends `killSignal` to all processes of the run, and SIGKILL after `graceMs`; the run ends when they have ended. They also end when this
+ * process dies. When the program ends by itself, the remaining processes of its group are killed; `endDetached` says what happens to those that have
+ * left the group. Windows has no process groups, so only the program itself is ended there.
  * @param options the program to run, its arguments, and how to parse its output
  * @returns a runner, as a subagent of `createAgentTasks` or for `AsyncTaskManager.launch`
  * @throws InvalidInputError with the name of the option that is unknown or wrong
@@ -65,10 +65,12 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
       : { ...settings, args: settings.session.resume, cwd: previous.session.cwd ?? settings.cwd }
   const whyNotContinue = ({ session }: PreviousTask): string | undefined =>
     settings.session === undefined ? 'its program has no setting `session`' : whyNoSession(session)
+  const graceMs = settings.graceMs + KILL_MS
   if (!settings.survivesHost) {
     return {
       run: (input, context) => withQuestions(settingsFor(context), context, toArgument, isolated(runProgram))(input),
       whyNotContinue,
+      graceMs,
       takesMessages: settings.stdin === 'messages',
       runsElsewhere: true,
     }
@@ -84,6 +86,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
         ? isolated(runSurvivingProgram)(settingsFor(context), toArgument, input, context)
         : withQuestions(settingsFor(context), context, toArgument, isolated(runSurvivingProgram))(input),
     whyNotContinue,
+    graceMs,
     survivesHost: true,
     canResume: (folder, program) => folder !== undefined && canFollow(folder, program),
   }
@@ -120,6 +123,8 @@ function withQuestions(
         throw new ProcessError('PROCESS_NOT_STARTED', message, { command }, { cause })
       },
     )
+    // When the next process follows the program, the run in this one never settles.
+    if (settings.survivesHost) context.durability?.left?.addEventListener('abort', () => socket.close(), { once: true })
     try {
       const env = { ...settings.env, ...pathWithOwnCommand(settings.env), ...socket.env }
       return await run({ ...settings, env }, toArgument, input, context)
@@ -160,6 +165,7 @@ async function runSurvivingProgram(
 ): Promise<OutputObject> {
   const { command, cwd, maxOutputBytes } = settings
   const { signal, durability } = context
+  const timeoutMs = durability?.timeoutMs
   const refuse = (reason: string): never => {
     const message = `Command ${preview(command)} was not started: ${reason}.`
     throw new ProcessError('PROCESS_NOT_STARTED', message, { command })
@@ -177,13 +183,20 @@ async function runSurvivingProgram(
     const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (created === undefined) refuse(`its folder ${folder} exists already`)
     const start = { ...attempt, command: findProgram(command, attempt), args }
-    const shell = startSurviving(folder, start, maxOutputBytes)
+    const shell = startSurviving(folder, start, maxOutputBytes, { ...settings, timeoutMs })
     await started(shell.child, attempt)
     if (durability !== undefined) await shell.release(durability)
     program = shell.program
   }
   const output = captureOutput(settings, context)
-  const end = await followProgram(folder, { ...settings, ...output, program, signal })
+  const end = await followProgram(folder, {
+    ...settings,
+    ...output,
+    program,
+    signal,
+    timeoutMs,
+    left: durability?.left,
+  })
   return readOutput(settings, args, output, end, shellStartError(end, output, attempt))
 }
 
@@ -193,13 +206,14 @@ async function runSurvivingProgram(
  * @throws the error that explains why the program failed, or why its output could not be read
  */
 async function readOutput(
-  { command, parse, session }: ProcessSettings,
+  { command, parse, session, onDetached }: ProcessSettings,
   args: readonly string[],
   output: CapturedOutput,
   end: ProgramEnd,
   refusal: ProcessError | undefined,
 ): Promise<OutputObject> {
   output.end()
+  if (end.detached !== undefined) onDetached?.(namesOf(end.detached))
   const stdout = output.stdout()
   const stderr = output.stderr().text
   const error = refusal ?? endError(end, { command, stdout: stdout.text, stderr })
@@ -211,9 +225,13 @@ async function readOutput(
       )
     }
     const result = session?.result === undefined ? undefined : printedText(session.result, stdout.text)
-    if (result !== undefined) return { final_message: result }
-    if (typeof parse === 'function') return await parse(stdout.text, { command, args, stderr })
-    return parseOutput(parse, stdout)
+    const read =
+      result !== undefined
+        ? { final_message: result }
+        : typeof parse === 'function'
+          ? await parse(stdout.text, { command, args, stderr })
+          : parseOutput(parse, stdout)
+    return end.detached === undefined ? read : { ...read, detached_processes: namesOf(end.detached) }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : preview(cause)
     const message = `The output of command ${preview(command)} could not be read: ${reason}.${describeTail(stderr, '')}`

@@ -9,7 +9,7 @@ import type { Server, Socket } from 'node:net'
 import { z } from 'zod'
 import type { RunContext } from '../engine/runner.js'
 import { AgentTasksError } from '../errors.js'
-import { nodeBuiltin } from '../node-builtins.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { lazily } from '../protocol/lazily.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
@@ -23,7 +23,6 @@ export const MAX_LINE_CHARS = 65_536
 /** The maximum length of the path of a Unix socket on Linux and macOS, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
 const MAX_PATH_BYTES = 103
 
-/** The variable that contains the path of the socket. */
 export const SOCKET_VARIABLE = 'AGENT_TASK_SOCKET'
 
 /** The variable that contains the token. Every question must have this token. */
@@ -34,9 +33,7 @@ const requestSchema = lazily(() =>
 )
 
 export interface QuestionSocket {
-  /** The variables with which the program finds the socket. */
   readonly env: Readonly<Record<string, string>>
-  /** Ends all connections and removes the folder of the socket. */
   close(): void
 }
 

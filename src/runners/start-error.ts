@@ -1,7 +1,7 @@
 /** Explains why a program did not start. The system's message does not distinguish a missing program from a missing working directory. */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
-import { nodeBuiltin } from '../node-builtins.js'
-import { preview } from '../text/preview.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
+import { preview } from '../data/preview.js'
 import type { CapturedOutput } from './captured-output.js'
 import { ProcessError } from './process-error.js'
 import type { ProgramEnd } from './supervision.js'

@@ -3,13 +3,15 @@
  * in the same way as the host that started it.
  */
 import type { FSWatcher } from 'node:fs'
-import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
-import { defined } from '../defined.js'
-import { nodeBuiltin } from '../node-builtins.js'
+import { clearLongTimeout, elapsedMs, setLongTimeout, systemClock, type LongTimer } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { nodeBuiltin } from '../system/node-builtins.js'
 import { readExit } from '../engine/program-folder.js'
 import { killAtExit } from '../engine/process-group.js'
-import { leads, reapProgram, signalProgram, type StartedProgram } from '../engine/reap.js'
-import { openRegular, readRegular } from '../regular-file.js'
+import { leads, reapGroup, reapProgram, scanOf, signalProgram, type StartedProgram } from '../engine/reap.js'
+import { KILLED_MS, RunProcesses, type StopSettings } from '../engine/run-processes.js'
+import { lookUntilGone, sendSignal, type RunProcess } from '../engine/token-scan.js'
+import { openRegular, readRegular } from '../system/regular-file.js'
 import { spawnGated, type GatedShell } from './gated-start.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
 import { SURVIVING_SCRIPT } from './surviving-script.js'
@@ -22,6 +24,12 @@ const BLOCK = 512
 
 /** How much of a file is read at once, in bytes. */
 const CHUNK = 65_536
+
+/** How long after the deadline of its host the script ends the program itself, in ms. A living host ends it before. */
+const LATER_MS = 1000
+
+/** The longest time that `sleep` takes everywhere, in ms (24 days). */
+const MAX_SLEEP_MS = 2 ** 31 - 1
 
 /** How much of a `.size` file is read, in bytes. */
 const SIZES_BYTES = 64
@@ -40,18 +48,34 @@ export function startSurviving(
     readonly env: NodeJS.ProcessEnv
   },
   keptBytes: number,
+  { timeoutMs, ...stop }: StopSettings & TimeLimit = { killSignal: 'SIGTERM', graceMs: 0 },
 ): GatedShell {
   const { command, args } = program
-  const own = [folder, String(blocksOf(keptBytes)), String(keptBytes), command, ...args]
-  const shell = spawnGated(SURVIVING_SCRIPT, own, program, ['ignore', 'ignore', 'ignore'])
+  const limit = timeoutMs === undefined || timeoutMs === Infinity ? '' : secondsOf(timeoutMs + LATER_MS)
+  const signal = stop.killSignal.replace(/^SIG/, '')
+  const stopping = [limit, signal, signal === 'KILL' ? '0' : secondsOf(stop.graceMs)]
+  const own = [folder, String(blocksOf(keptBytes)), String(keptBytes), ...stopping, command, ...args]
+  const run = new RunProcesses({ ...stop, survivesHost: true })
+  const shell = spawnGated(SURVIVING_SCRIPT, own, program, run, stop, ['ignore', 'ignore', 'ignore'])
   shell.child.unref()
   return shell
 }
 
+/** A time for `sleep`, which takes whole seconds everywhere. */
+const secondsOf = (ms: number): string => String(Math.ceil(Math.min(ms, MAX_SLEEP_MS) / 1000))
+
 /** The size of the file with the beginning of an output, in blocks. */
 const blocksOf = (keptBytes: number): number => Math.max(1, Math.ceil(keptBytes / BLOCK))
 
-export interface FollowOptions extends SupervisionOptions {
+/** The time limit of a program. Its script keeps it if no host does. */
+interface TimeLimit {
+  /** In ms, from the start of the program. Absent if it has none. */
+  readonly timeoutMs?: number | undefined
+}
+
+export interface FollowOptions extends SupervisionOptions, TimeLimit {
+  /** Aborts when the next process is to follow the program. The promise then never settles. */
+  readonly left?: AbortSignal | undefined
   /** The identity of the started program; undefined if the program ended at once. */
   readonly program: StartedProgram | undefined
   /** How much is read of the beginning and of the end of an output, in bytes. The files may be larger, because the program can write to them. */
@@ -89,7 +113,10 @@ class Follower {
   #exitedAt: number | undefined
   #stop: ProgramStop | undefined
   #wasKilled = false
+  #isKilling = false
   #hasEnded = false
+  readonly #asked = new Set<number>()
+  readonly #ended = new Set<number>()
 
   constructor(folder: string, options: FollowOptions, onEnd: (end: ProgramEnd) => void) {
     this.#folder = folder
@@ -102,6 +129,8 @@ class Follower {
     this.#watcher = watchFolder(folder, () => this.look())
     if (options.signal.aborted) this.#requestStop('abort', options.signal.reason)
     else options.signal.addEventListener('abort', this.#onAbort, { once: true })
+    if (options.left?.aborted === true) this.#leave()
+    else options.left?.addEventListener('abort', this.#leave, { once: true })
   }
 
   /** Checks the files now, and again later. */
@@ -116,7 +145,7 @@ class Follower {
     // The output is complete, or other processes have held it open for `DRAIN_MS`.
     const isOver =
       exit !== undefined && (exists(`${this.#folder}/done`) || clock.now() - (this.#exitedAt ?? 0) >= DRAIN_MS)
-    if (isOver || isGone) this.#end(toExitCode(exit))
+    if ((isOver || isGone) && !this.#isDue()) void this.#end(toExitCode(exit))
     else this.#lookLater()
   }
 
@@ -130,6 +159,15 @@ class Follower {
   #isGone(): boolean {
     const { program } = this.#options
     return program === undefined || !leads(program) || !exists(this.#folder)
+  }
+
+  /** Whether the script has ended the program at its deadline. The deadline of the task is due, too, and aborts the run. */
+  #isDue(): boolean {
+    return this.#stop === undefined && this.#options.timeoutMs !== undefined && this.#wasOverdue()
+  }
+
+  #wasOverdue(): boolean {
+    return exists(`${this.#folder}/overdue`)
   }
 
   #signal(name: NodeJS.Signals): void {
@@ -155,33 +193,110 @@ class Follower {
     if (this.#stop !== undefined) return
     const { killSignal, graceMs, clock } = this.#options
     this.#stop = { by, reason, killSignal, graceMs, wasKilled: false }
-    this.#signal(killSignal)
+    // If this process dies now, the script does not send the signal again.
+    note(`${this.#folder}/stopping`)
+    // The script has sent the signal.
+    if (!this.#wasOverdue()) this.#signal(killSignal)
+    for (const { pid, group } of this.#found()) {
+      if (group === this.#options.program?.identity.pid) this.#asked.add(pid)
+      else this.#ask(pid)
+    }
     // If this process exits now, it kills the program: a program that is being stopped must not survive.
-    this.#forget = killAtExit(() => this.#signal('SIGKILL'))
+    this.#forget = killAtExit(() => this.#reap())
     this.#killTimer = setLongTimeout(clock, () => this.#kill(), graceMs)
   }
 
   #kill(): void {
+    this.#isKilling = true
+    if (this.#hasEnded) return
     this.#wasKilled = true
     if (this.#stop !== undefined) this.#stop = { ...this.#stop, wasKilled: true }
-    this.#signal('SIGKILL')
+    this.#reap()
     this.look()
   }
 
-  #end(exit: number | undefined): void {
-    const { clock, signal, program, onLost } = this.#options
+  /** Stops following the program, because the next process is to follow it. */
+  readonly #leave = (): void => {
+    const { clock, signal } = this.#options
+    if (this.#stop !== undefined || this.#hasEnded) return
     this.#hasEnded = true
     this.#watcher?.close()
     clearLongTimeout(clock, this.#timer)
+    signal.removeEventListener('abort', this.#onAbort)
+  }
+
+  #reap(): void {
+    const { program } = this.#options
+    if (program !== undefined) reapProgram(program)
+  }
+
+  #found(): readonly RunProcess[] {
+    const { program } = this.#options
+    return program === undefined ? [] : scanOf(program).look().found
+  }
+
+  #ask(pid: number): void {
+    if (!this.#asked.has(pid)) sendSignal(pid, this.#options.killSignal)
+    this.#asked.add(pid)
+    this.#ended.add(pid)
+  }
+
+  #isStopping(): boolean {
+    return this.#stop !== undefined
+  }
+
+  /** Ends what is left of the run when its program has ended. Returns the processes that have left the group of the program, and may run on. */
+  async #endLeft(program: StartedProgram): Promise<readonly RunProcess[]> {
+    const { clock, graceMs, endDetached } = this.#options
+    const scan = scanOf(program)
+    const outside = (found: readonly RunProcess[]): RunProcess[] =>
+      found.filter(({ group }) => group !== program.identity.pid)
+    let detached: readonly RunProcess[] = []
+    // Some processes of the group may still run, for example to hold the output open. They are killed.
+    if (!this.#isStopping()) {
+      reapGroup(program)
+      await lookUntilGone(scan, ({ found, isUnclear }) => {
+        detached = outside(found)
+        return isUnclear && !this.#isStopping()
+      })
+      if (!this.#isStopping() && (!endDetached || detached.length === 0)) return detached
+    }
+    let killedAt: number | undefined
+    this.#killTimer ??= setLongTimeout(clock, () => (this.#isKilling = true), graceMs)
+    await lookUntilGone(scan, ({ found }) => {
+      for (const { pid } of found) {
+        if (this.#isKilling) sendSignal(pid, 'SIGKILL')
+        else this.#ask(pid)
+      }
+      if (this.#isKilling) killedAt ??= elapsedMs(systemClock)
+      return killedAt === undefined || elapsedMs(systemClock) - killedAt < KILLED_MS
+    })
+    reapGroup(program)
+    return []
+  }
+
+  async #end(exit: number | undefined): Promise<void> {
+    const { clock, signal, left, program, onLost } = this.#options
+    this.#hasEnded = true
+    this.#watcher?.close()
+    clearLongTimeout(clock, this.#timer)
+    if (exit === KILLED && this.#stop !== undefined && this.#wasOverdue()) {
+      this.#stop = { ...this.#stop, wasKilled: true }
+    }
+    const detached = program === undefined ? [] : await this.#endLeft(program)
     clearLongTimeout(clock, this.#killTimer)
     signal.removeEventListener('abort', this.#onAbort)
-    // Some processes of the group may still run, for example to hold the output open. They are killed.
-    if (program !== undefined) reapProgram(program)
+    left?.removeEventListener('abort', this.#leave)
     this.#forget?.()
     this.#readOutputs()
     const lost = this.#outputs.filter((output) => !this.#readEnd(output))
     if (lost.some(({ name }) => name === 'stdout')) onLost()
-    this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...defined({ stop: this.#stop }) })
+    this.#onEnd({
+      ...describeExit(exit, this.#wasKilled),
+      ...omitUndefined({ stop: this.#stop }),
+      ...(this.#ended.size > 0 && { leftProcesses: this.#ended.size }),
+      ...(detached.length > 0 && { detached }),
+    })
   }
 
   /** Reads the last part of an output, from the tail file. Returns whether the output is complete. */
@@ -217,6 +332,9 @@ function readSizes(file: string): { readonly kept?: number; readonly size?: numb
 
 /** The exit code; undefined if the file contains no valid one. */
 const toExitCode = (text = ''): number | undefined => (/^\d+\n$/.test(text) ? Number(text) : undefined)
+
+/** The exit code of a program that was ended by SIGKILL. */
+const KILLED = 137
 
 /** A shell reports a signal as the exit code 128 plus the number of the signal. */
 function describeExit(exit: number | undefined, wasKilled: boolean): Pick<ProgramEnd, 'exitCode' | 'signal'> {
@@ -261,4 +379,13 @@ function readFrom(file: string, offset: number, end: number, onChunk: (chunk: Ui
 
 function exists(file: string): boolean {
   return nodeBuiltin('node:fs').existsSync(file)
+}
+
+/** Creates an empty file. It may be impossible, for example because the folder was removed. */
+function note(file: string): void {
+  try {
+    nodeBuiltin('node:fs').writeFileSync(file, '', { flag: 'wx', mode: 0o600 })
+  } catch {
+    // Then the program may get the signal twice.
+  }
 }

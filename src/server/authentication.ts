@@ -1,9 +1,9 @@
 /** Authenticates a socket whose upgrade request had no token: its first message must be `authenticate`. */
 import type { RawData, WebSocket } from 'ws'
-import type { Clock } from '../clock.js'
-import { defined } from '../defined.js'
-import { toJson } from '../http/json.js'
-import { parseJson } from '../json/parse-json.js'
+import type { Clock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { toJson } from './http/json.js'
+import { parseJson } from '../data/parse-json.js'
 import { authenticateSchema, CLIENT_CLOSE } from '../protocol/client-messages.js'
 import { textOf } from './connection.js'
 
@@ -36,7 +36,7 @@ export function awaitAuthentication(socket: WebSocket, options: AuthenticationOp
       return
     }
     const { token, requestId } = message.data
-    const answer = { type: 'authenticate_response', ...defined({ requestId }) }
+    const answer = { type: 'authenticate_response', ...omitUndefined({ requestId }) }
     if (!isToken(token)) {
       refuse({ ...answer, success: false, error: 'Invalid token.', code: 'UNAUTHORIZED' })
       return

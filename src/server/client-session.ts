@@ -1,15 +1,15 @@
 /** The session of one client: answers its requests, and delivers the events that it has subscribed to. */
 import { completeMessage } from '../command-tasks/task-record.js'
-import { parseJson } from '../json/parse-json.js'
+import { parseJson } from '../data/parse-json.js'
 import { clientMessageSchema, type ClientMessage, type RequestId } from '../protocol/client-messages.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import type { Connection } from './connection.js'
-import { whenThere, type Eventually } from '../task-backend/eventually.js'
-import type { TaskEvent } from '../task-backend/event-log.js'
-import type { Hub } from '../task-backend/hub.js'
-import { eventWithInlineResults, withInlineResults } from '../task-backend/inline-results.js'
-import { TASK_NOT_FOUND, whenAccepted, type TaskService } from '../task-backend/task-service.js'
+import { whenThere, type Eventually } from './backend/eventually.js'
+import type { TaskEvent } from './backend/event-log.js'
+import type { Hub } from './backend/hub.js'
+import { eventWithInlineResults, withInlineResults } from './backend/inline-results.js'
+import { TASK_NOT_FOUND, whenAccepted, type TaskService } from './backend/task-service.js'
 
 export interface ClientSessionOptions {
   readonly connection: Connection
@@ -27,7 +27,6 @@ export interface ClientSessionOptions {
 export interface ClientSession {
   /** Handles one frame. If it returns a promise, the next frame must wait for that promise. Never throws or rejects. */
   receive(text: string): Eventually<void>
-  /** Ends the client's subscriptions. */
   end(): void
 }
 
@@ -157,7 +156,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
       fail(parsed.code, parsed.error, parsed.message)
       return
     }
-    const type = typeOf(parsed.value)
+    const type = fieldOf(parsed.value, 'type')
     if (typeof type === 'string' && !types.includes(type as ClientMessage['type'])) {
       fail(
         'UNKNOWN_MESSAGE_TYPE',
@@ -204,8 +203,6 @@ const fieldOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Record<string, unknown>)[name]
     : undefined
-
-const typeOf = (value: unknown): unknown => fieldOf(value, 'type')
 
 /** Returns the id of a request that may be invalid, so that the client can match the error to the request. */
 function requestIdOf(value: unknown): RequestId {

@@ -1,16 +1,22 @@
 /** Reads the configuration file, which `CONFIG_FILE` or the option `configFile` names, and the PEM files of TLS. */
 import { readFileSync } from 'node:fs'
 import { InvalidSettingError } from '../errors.js'
+import { describeFailure } from '../protocol/outcomes.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 
-/** @throws InvalidSettingError when the file cannot be read or is not JSON */
-export function readConfigFile(path: string | undefined): unknown {
+/**
+ * @param setting what has named the file, for errors
+ * @throws InvalidSettingError when the file cannot be read or is not JSON
+ */
+export function readConfigFile(path: string | undefined, setting = 'CONFIG_FILE'): unknown {
   if (path === undefined || path === '') return undefined
-  const text = read('CONFIG_FILE', path, 'the path of a readable JSON file')
+  const text = read(setting, path, 'the path of a readable JSON file')
   try {
     return JSON.parse(text) as unknown
-  } catch {
-    throw new InvalidSettingError('CONFIG_FILE', path, 'the path of a file that contains JSON')
+  } catch (cause) {
+    // The message of some errors quotes the text around the mistake, which may contain a secret.
+    const reason = describeFailure(cause).replace(/, (?:\.\.\.)?"[^]*$/, '')
+    throw new InvalidSettingError(setting, path, `the path of a file that contains JSON (${reason})`)
   }
 }
 

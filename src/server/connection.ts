@@ -1,14 +1,13 @@
 /** The outgoing side of one client's socket. It combines writes, and drops progress messages for a client that does not read. */
 import { setImmediate } from 'node:timers'
 import type { RawData, WebSocket } from 'ws'
-import { toJson } from '../http/json.js'
+import { toJson } from './http/json.js'
 import { CLIENT_CLOSE } from '../protocol/client-messages.js'
 import type { ServerConfig } from '../protocol/server-config.js'
-import type { TaskEvent } from '../task-backend/event-log.js'
+import type { TaskEvent } from './backend/event-log.js'
 import type { Metrics } from './metrics.js'
 
 export interface Connection {
-  /** Sends an answer. */
   send(message: object): void
   /** Sends an answer that is already JSON text. */
   sendText(json: string): void
@@ -87,7 +86,6 @@ export function createConnection(
   }
 }
 
-/** Returns the text of a frame. */
 export function textOf(data: RawData): string {
   if (Array.isArray(data)) return Buffer.concat(data).toString()
   return Buffer.isBuffer(data) ? data.toString() : Buffer.from(data).toString()

@@ -2,14 +2,13 @@
  * Writes the events of a server as lines of its log: `<event> name=value …`. Values from clients are quoted and cut, and control characters are
  * escaped. The number of lines is limited, because clients can cause any number of events.
  */
-import { elapsedMs, type Clock } from '../clock.js'
-import type { Log } from '../http/log.js'
-import { cutText } from '../text/cut-text.js'
+import { elapsedMs, type Clock } from '../system/clock.js'
+import type { Log } from './http/log.js'
+import { cutText } from '../data/cut-text.js'
 
 /** The fields of a line, in order. Undefined fields are left out. */
 export type Fields = Readonly<Record<string, string | number | undefined>>
 
-/** Writes one line. */
 export type WriteEvent = (level: 'info' | 'debug', event: string, fields?: Fields) => void
 
 /** The maximum number of lines of each level in a minute. */

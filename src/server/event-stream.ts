@@ -3,12 +3,12 @@
  * interrupted continues with `Last-Event-ID`.
  */
 import { completeMessage } from '../command-tasks/task-record.js'
-import { toJson } from '../http/json.js'
+import { toJson } from './http/json.js'
 import type { ServerConfig } from '../protocol/server-config.js'
-import type { TaskEvent } from '../task-backend/event-log.js'
-import { END_ID, type FollowedTask } from '../task-backend/followed-task.js'
-import type { Hub } from '../task-backend/hub.js'
-import { eventWithInlineResults, withInlineResults } from '../task-backend/inline-results.js'
+import type { TaskEvent } from './backend/event-log.js'
+import { END_ID, type FollowedTask } from './backend/followed-task.js'
+import type { Hub } from './backend/hub.js'
+import { eventWithInlineResults, withInlineResults } from './backend/inline-results.js'
 import type { Metrics } from './metrics.js'
 
 export interface EventStreamOptions {

@@ -3,9 +3,9 @@
  * read its answers therefore gets no more of them, and a peer that sends too fast is slowed down. No frame is lost.
  */
 import type { RawData, WebSocket } from 'ws'
-import type { Clock } from '../clock.js'
+import type { Clock } from '../system/clock.js'
 import { textOf } from './connection.js'
-import type { Eventually } from '../task-backend/eventually.js'
+import type { Eventually } from './backend/eventually.js'
 
 export interface FrameReaderOptions {
   readonly clock: Clock
@@ -30,7 +30,6 @@ export function readFrames(socket: WebSocket, options: FrameReaderOptions): Fram
   /** The frames that wait. They are at most those of one read from the network, because the socket is paused while a frame waits. */
   const waiting: RawData[] = []
   let timer: unknown
-  /** Whether a frame is being answered. */
   let isBusy = false
 
   const isOpen = (): boolean => socket.readyState === socket.OPEN

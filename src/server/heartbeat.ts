@@ -1,8 +1,7 @@
 /** Calls all open sockets and streams at a fixed interval. They share one timer, which runs only while one of them is open. */
-import type { Clock } from '../clock.js'
+import type { Clock } from '../system/clock.js'
 
 export interface Kept {
-  /** Called at each heartbeat. */
   beat(): void
   /** Called when the server closes. */
   end(): void

@@ -1,8 +1,8 @@
 /** Checks every HTTP request before routing: `Host` and `Origin`, the rate, and the token. It also answers CORS preflights. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { addressOf, unauthorized, type Access, type Refusal } from '../http/access.js'
-import { answerPreflight, setCorsHeaders, type CorsOptions } from '../http/cors.js'
-import { sendJson } from '../http/json.js'
+import { addressOf, unauthorized, type Access, type Refusal } from './http/access.js'
+import { answerPreflight, setCorsHeaders, type CorsOptions } from './http/cors.js'
+import { sendJson } from './http/json.js'
 import type { RateLimiter } from './rates.js'
 
 /** Called with each request that is refused before it is routed. */

@@ -1,6 +1,6 @@
 /** Creates the error for a request that does not match the schemas of its route. */
 import type { z } from 'zod'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import { describeIssue } from '../protocol/parse.js'
 
 /** The part of Hono's request that is used here. */

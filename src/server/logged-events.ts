@@ -1,12 +1,12 @@
 /** Writes the events of tasks, instances and requests to the log of a server. docs/server.md lists them. */
 import type { IncomingMessage } from 'node:http'
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import { addressOf } from '../http/access.js'
-import type { InstanceManager } from '../instances/instance-manager.js'
+import { addressOf } from './http/access.js'
+import type { InstanceManager } from '../command-tasks/instances/instance-manager.js'
 import type { Fields, WriteEvent } from './event-lines.js'
-import { whenThere } from '../task-backend/eventually.js'
+import { whenThere } from './backend/eventually.js'
 import { pathOf } from './http-entry.js'
-import { whenAccepted, type TaskService } from '../task-backend/task-service.js'
+import { whenAccepted, type TaskService } from './backend/task-service.js'
 
 /** The logged fields of a request. Headers and the query are left out, because they may contain a token. */
 export const requestFields = (request: IncomingMessage): Fields => ({
@@ -33,7 +33,6 @@ export function logTasksAndInstances(tasks: TaskManager, instances: InstanceMana
   })
 }
 
-/** Wraps a service so that each refusal is logged. */
 export const logRefusals = (service: TaskService, write: WriteEvent): TaskService => ({
   ...service,
   submit: (message, idempotencyKey) =>

@@ -12,7 +12,6 @@ type ConnectionKind = 'client' | 'worker' | 'event_stream'
 export interface Metrics {
   /** Counts an open connection. Call the returned function when the connection closes. */
   connected(kind: ConnectionKind): () => void
-  /** Returns the number of open connections of a kind. */
   countConnected(kind: ConnectionKind): number
   droppedFrame(): void
   closedSlowReader(): void

@@ -39,7 +39,7 @@ import {
   toolResultSchema,
 } from '../protocol/rest.js'
 import { toolDescriptionSchema } from '../protocol/tool-calls.js'
-import { packageVersion } from '../version.js'
+import { packageVersion } from '../system/version.js'
 
 /** The order matters: a schema comes after the schemas that it contains. */
 const named: readonly (readonly [string, z.ZodType])[] = [
@@ -76,7 +76,6 @@ const named: readonly (readonly [string, z.ZodType])[] = [
   ['ToolFailure', toolFailureSchema],
 ]
 
-/** Generates the document for the routes of an app. */
 export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenAPI31Document'>): unknown {
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' })
   const { components, paths, ...rest } = app.getOpenAPI31Document({

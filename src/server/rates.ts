@@ -1,5 +1,5 @@
 /** Limits for each client address: requests per minute, and open connections. */
-import { elapsedMs, type Clock } from '../clock.js'
+import { elapsedMs, type Clock } from '../system/clock.js'
 
 const MINUTE_MS = 60_000
 /** When there are more addresses than this, those without recent requests are forgotten. */

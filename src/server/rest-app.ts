@@ -5,14 +5,14 @@ import type { MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { AgentTasksError, InstanceError } from '../errors.js'
-import { addressOf } from '../http/access.js'
-import { JSON_TYPE, readBody, toJson } from '../http/json.js'
-import { parseJson } from '../json/parse-json.js'
-import { jsonStream } from '../json/json-pieces.js'
-import type { Log } from '../http/log.js'
+import { addressOf } from './http/access.js'
+import { JSON_TYPE, readBody, toJson } from './http/json.js'
+import { parseJson } from '../data/parse-json.js'
+import { jsonStream } from '../data/json-pieces.js'
+import type { Log } from './http/log.js'
 import type { RefusalCode } from '../protocol/client-messages.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import { traceOf, type Telemetry } from '../protocol/telemetry.js'
 import type { RestError, ServerInfo } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
@@ -21,21 +21,21 @@ import { resultBytes } from '../command-tasks/task-bytes.js'
 import { docsPage, docsPolicy } from './docs-page.js'
 import type { WriteEvent } from './event-lines.js'
 import { openEventStream } from './event-stream.js'
-import { whenThere, type Eventually } from '../task-backend/eventually.js'
-import type { Hub } from '../task-backend/hub.js'
-import { withInlineResults } from '../task-backend/inline-results.js'
+import { whenThere, type Eventually } from './backend/eventually.js'
+import type { Hub } from './backend/hub.js'
+import { withInlineResults } from './backend/inline-results.js'
 import { requestFields } from './logged-events.js'
 import type { Metrics } from './metrics.js'
-import type { InstanceList } from '../task-backend/instance-list.js'
+import type { InstanceList } from './backend/instance-list.js'
 import { describeInvalid } from './invalid-request.js'
 import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
 import type { RestEnv } from './routes.js'
 import { describeServer, startPage, startPolicy } from './start-page.js'
-import { TASK_NOT_FOUND, whenAccepted, type TaskService } from '../task-backend/task-service.js'
+import { TASK_NOT_FOUND, whenAccepted, type TaskService } from './backend/task-service.js'
 import type { ToolCalls } from './tool-calls.js'
 import { addToolRoutes, TOOLS_PATH } from './tool-routes.js'
-import { packageVersion } from '../version.js'
+import { packageVersion } from '../system/version.js'
 
 export interface RestOptions {
   readonly config: ServerConfig
@@ -53,7 +53,6 @@ export interface RestOptions {
   /** The URL of the page that shows the tasks, if there is one. */
   readonly pageUrl: () => string | undefined
   readonly toolCalls: ToolCalls
-  /** Returns how many instances are connected to this server. */
   readonly countConnected: () => number
   /**
    * Registers a worker. Throws `InstanceError` when the id is in use, and an AgentTasksError `TOO_MANY_REGISTRATIONS` when too many registrations are

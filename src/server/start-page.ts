@@ -1,9 +1,9 @@
 /** `GET /`: a small page that describes the server and links to its pages. `GET /info` returns the same as JSON. */
 import { createHash } from 'node:crypto'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { ServerInfo } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
-import { packageVersion } from '../version.js'
+import { packageVersion } from '../system/version.js'
 
 export interface ServerDescription {
   readonly config: ServerConfig
@@ -33,7 +33,7 @@ export function describeServer({ config, baseUrl, wsUrl, pageUrl }: ServerDescri
       metrics: `${base}/metrics`,
       openapi: `${base}/openapi.json`,
       docs: `${base}/docs`,
-      ...defined({ page }),
+      ...omitUndefined({ page }),
       rest_api: { list_tools: `${base}/api/tools`, execute_tool: `${base}/api/tools/{toolName}` },
     },
     websocket: {

@@ -1,21 +1,21 @@
 /** Starts the task server and closes it: resolves the configuration, creates the parts, and listens. */
 import { randomUUID } from 'node:crypto'
 import { getRequestListener } from '@hono/node-server'
-import { systemClock, type Clock } from '../clock.js'
+import { systemClock, type Clock } from '../system/clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { Engine } from '../engine/engine.js'
-import type { Inspect } from '../callbacks/inspection.js'
+import type { Inspect } from '../isolation/inspection.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { InvalidInputError } from '../errors.js'
-import { addressOf, createAccess, type Refusal } from '../http/access.js'
-import { trackConnections } from '../http/connections.js'
-import { sendJson } from '../http/json.js'
-import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
-import { createLog } from '../http/log.js'
-import { taskServerAt } from '../http/port-holder.js'
-import type { Instance } from '../instances/instance.js'
-import { InstanceManager } from '../instances/instance-manager.js'
+import { addressOf, createAccess, type Refusal } from './http/access.js'
+import { trackConnections } from './http/connections.js'
+import { sendJson } from './http/json.js'
+import { createServer, listen, stopListening, urlOf } from './http/listening.js'
+import { createLog } from './http/log.js'
+import { taskServerAt } from './http/port-holder.js'
+import type { Instance } from '../command-tasks/instances/instance.js'
+import { InstanceManager } from '../command-tasks/instances/instance-manager.js'
 import {
   aClock,
   aFunction,
@@ -23,10 +23,10 @@ import {
   anInspector,
   anObject,
   anything,
+  aStore,
   aString,
   checkOptions,
   listOf,
-  aStore,
   objectWith,
   type OptionType,
   type OptionTypes,
@@ -39,10 +39,7 @@ import {
 } from '../protocol/server-config.js'
 import { EXTENSION_ORIGIN } from '../protocol/browser-extension.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
-import { postgresStore } from '../postgres/postgres-store.js'
-import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
-import { openStore } from '../store/open-store.js'
-import { sqliteStore } from '../store/sqlite/sqlite-store.js'
+import { openStoreAt } from '../store/locations/open-store-at.js'
 import type { Store } from '../store/store.js'
 import { readConfigFile, readTls } from './config-file.js'
 import { createFairEngine } from '../engine/fair-engine.js'
@@ -54,8 +51,8 @@ import { createMetrics } from './metrics.js'
 import { createConnectionCounts, createRateLimiter } from './rates.js'
 import { createRestApp, TOO_MANY_CONNECTIONS } from './rest-app.js'
 import { createServerSockets } from './server-sockets.js'
-import { settledWithin } from '../task-backend/shutdown.js'
-import { createLocalBackend, type TaskCluster } from '../task-backend/task-backend.js'
+import { settledWithin } from './backend/shutdown.js'
+import { createLocalBackend, type TaskCluster } from './backend/task-backend.js'
 import { createToolCalls } from './tool-calls.js'
 import { CLIENT_PATH, createUpgrades, WORKER_PATH } from './upgrades.js'
 
@@ -122,9 +119,9 @@ export interface TaskServer {
   /** Aborted when another process has taken over the store: close the server and end the process. Undefined for a store that cannot detect it. */
   readonly storeLost: AbortSignal | undefined
   /**
-   * Accepts no new tasks, cancels queued tasks, and waits for running ones. Then it closes all sockets and instances. Subscribers get the `complete`
-   * of every task. Further calls return the same promise.
-   * @param options.drainMs how long running tasks may take before they are cancelled, in ms; Infinity for any time. Default: `tasks.drainMs`
+   * Accepts no new tasks, and waits for running ones. Then it closes all sockets and instances. Without a store, tasks that have not ended are cancelled,
+   * and subscribers get the `complete` of every task. With a store they are left to the next server. Further calls return the same promise.
+   * @param options.drainMs how long running tasks may take, in ms; Infinity for any time. Default: `tasks.drainMs`
    * @throws InvalidInputError when `drainMs` is not a number >= 0; then the server keeps running
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
@@ -149,7 +146,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const {
     instances: given = [],
     env = process.env,
-    configFile = env['CONFIG_FILE'],
+    configFile: givenFile,
     clock = systemClock,
     engine = createInProcessEngine({ clock }),
     inspect,
@@ -160,7 +157,9 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     cluster,
     ...values
   } = options
-  const config = resolveServerConfig({ options: values, env, file: readConfigFile(configFile) })
+  const configFile = givenFile ?? env['CONFIG_FILE']
+  const file = readConfigFile(configFile, givenFile === undefined ? 'CONFIG_FILE' : '--config, options.configFile')
+  const config = resolveServerConfig({ options: values, env, file, ...omitUndefined({ fileName: configFile }) })
   const tls = readTls(config)
   const { host, limits } = config
   const log = createLog(config.logLevel, writeLog)
@@ -174,14 +173,15 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   if (cluster !== undefined && (givenStore ?? storeFile) !== undefined) {
     throw new InvalidInputError('options.store', '(given)', 'none, because the tasks of a cluster are kept in Redis')
   }
-  const store = givenStore ?? (await openConfigured(storeFile))
+  const store =
+    givenStore ?? (storeFile === undefined ? undefined : await openStoreAt(storeFile, 'tasks.store', 'server'))
   const taskManager = new TaskManager({
     ...taskLimits,
     instances,
     clock,
     inspect,
     telemetry,
-    ...defined({ store }),
+    ...omitUndefined({ store }),
     // The cluster keeps the ended tasks in Redis, so the manager of this node keeps none.
     ...(cluster && { maxRetained: 0 }),
     engine: createFairEngine(engine, clock),
@@ -352,7 +352,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   }
   const { queued, interrupted } = taskManager.recovered
   if (store !== undefined) {
-    log('info', `the store had ${queued.length} queued tasks, and ${interrupted.length} tasks that were interrupted`)
+    log('info', `tasks in the store: ${queued.length} queued, ${interrupted.length} interrupted`)
   }
   log('info', `listening at ${httpUrl()} and ${wsUrl()}`)
 
@@ -366,17 +366,6 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     close,
     [Symbol.asyncDispose]: () => close(),
   }
-}
-
-/**
- * Opens the store of the setting `tasks.store`: a file, or the URL of a PostgreSQL database.
- * @throws StoreError when the store cannot be opened
- * @throws InvalidSettingError for an invalid URL
- */
-async function openConfigured(location: string | undefined): Promise<Store | undefined> {
-  if (location === undefined) return undefined
-  if (!isPostgresUrl(location)) return sqliteStore(location)
-  return openStore(postgresStore({ session: 'server', ...parsePostgresUrl(location, 'tasks.store') }))
 }
 
 /** @param names the names of the setting for the port: the command-line flag, the option, and the environment variable */

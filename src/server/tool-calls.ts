@@ -1,14 +1,14 @@
 /** `POST /api/tools/:name`: a call of a tool. The call becomes a task of one command, and is answered when the task has ended. */
 import type { z } from 'zod'
-import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
+import { clearLongTimeout, setLongTimeout, type Clock } from '../system/clock.js'
 import { UNKNOWN_TOOL, unknownTool } from '../protocol/tool-calls.js'
 import { unwrapResult } from '../protocol/tool-result.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { InstanceSummary, toolListSchema } from '../protocol/rest.js'
-import { whenThere, type Eventually } from '../task-backend/eventually.js'
-import type { Hub } from '../task-backend/hub.js'
-import type { InstanceList } from '../task-backend/instance-list.js'
-import { whenAccepted, type PendingSubmission, type Submitted, type TaskService } from '../task-backend/task-service.js'
+import { whenThere, type Eventually } from './backend/eventually.js'
+import type { Hub } from './backend/hub.js'
+import type { InstanceList } from './backend/instance-list.js'
+import { whenAccepted, type PendingSubmission, type Submitted, type TaskService } from './backend/task-service.js'
 
 export interface ToolCallOptions {
   readonly service: TaskService
@@ -19,7 +19,6 @@ export interface ToolCallOptions {
   readonly limitMs: number
 }
 
-/** One call. */
 export interface ToolCallRequest {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
@@ -48,7 +47,6 @@ export interface ToolCalls {
   cancelQueued(): Promise<void>
 }
 
-/** A submission that the service has accepted. */
 type Accepted = Exclude<PendingSubmission, { error: string }>
 
 const refused = ({ code, error }: Extract<Submitted, { error: string }>): ToolAnswer => ({

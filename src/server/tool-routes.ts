@@ -1,10 +1,10 @@
 /** The routes of single tools: `GET /api/tools` and `POST /api/tools/:name`. */
 import type { ServerResponse } from 'node:http'
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import { JSON_TYPE, toJson } from '../http/json.js'
-import { jsonStream } from '../json/json-pieces.js'
-import { preview } from '../text/preview.js'
-import type { InstanceList } from '../task-backend/instance-list.js'
+import { JSON_TYPE, toJson } from './http/json.js'
+import { jsonStream } from '../data/json-pieces.js'
+import { preview } from '../data/preview.js'
+import type { InstanceList } from './backend/instance-list.js'
 import { callToolRoute, toolsRoute, type RestEnv } from './routes.js'
 import { toolsOf, type ToolCalls, type ToolError } from './tool-calls.js'
 
@@ -14,7 +14,6 @@ export const TOOLS_PATH = '/api/tools/'
 export interface ToolRouteOptions {
   readonly instances: InstanceList
   readonly toolCalls: ToolCalls
-  /** Runs a submission within the trace of its request. */
   readonly traced: <T>(headers: Record<string, string>, run: () => T) => T
 }
 

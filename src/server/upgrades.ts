@@ -2,8 +2,8 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
-import type { Access, Refusal } from '../http/access.js'
-import { toJson } from '../http/json.js'
+import type { Access, Refusal } from './http/access.js'
+import { toJson } from './http/json.js'
 
 /** The path of workers' sockets, on both ports. */
 export const WORKER_PATH = '/worker'
@@ -15,13 +15,11 @@ export interface UpgradeOptions {
   readonly frameBytes: number
   /** Checks rates and limits. Returns undefined when the request is accepted. */
   readonly admit: (request: IncomingMessage) => Refusal | undefined
-  /** Called with each socket that was opened. */
   readonly onSocket: (kind: 'client' | 'worker', socket: WebSocket, request: IncomingMessage) => void
   readonly onRefused: (refusal: Refusal, request: IncomingMessage) => void
 }
 
 export interface Upgrades {
-  /** Handles the upgrade requests of a server. */
   attach(server: Server, isClientPort: boolean): void
   /** Refuses all further upgrades. */
   close(): void

@@ -1,7 +1,6 @@
 /** Handles the loss of an open store. */
 import type { Store } from './store.js'
 
-/** The cancellation reason of tasks whose store is lost. */
 export const STORE_LOST_REASON = 'the store was lost'
 
 /**

@@ -1,6 +1,14 @@
 /** A store in memory, for tests. Its content survives the manager that used it, but not the process. */
-import { STORE_TABLES, type LocalStore, type StoreChange, type StoreContents, type StoreTable } from './store.js'
-import { systemClock } from '../clock.js'
+import {
+  contentsOf,
+  STORE_TABLES,
+  type LocalStore,
+  type StoreChange,
+  type StoreContents,
+  type StoredTurn,
+  type StoreTable,
+} from './store.js'
+import { systemClock } from '../system/clock.js'
 import { memoryHistory } from './history/memory-history.js'
 import { retentionLimits } from './history/task-history.js'
 import { rowError, StoreError, StoreInUseError } from './store-errors.js'
@@ -33,9 +41,9 @@ export function memoryStore(): MemoryStore {
 
 function createMemoryStore(rows: Rows, past: Map<string, string>): MemoryStore {
   let isOpen = false
+  const read = (table: StoreTable): unknown[] => Array.from(rows[table].values(), (row) => JSON.parse(row) as unknown)
   const contents = (): StoreContents => {
-    const read = (table: StoreTable): unknown[] => Array.from(rows[table].values(), (row) => JSON.parse(row) as unknown)
-    const tables = Object.fromEntries(STORE_TABLES.map((table) => [table, read(table)])) as unknown as StoreContents
+    const tables = contentsOf(read)
     return { ...tables, tasks: bySeq(tables.tasks), commandTasks: bySeq(tables.commandTasks) }
   }
   return {
@@ -45,7 +53,7 @@ function createMemoryStore(rows: Rows, past: Map<string, string>): MemoryStore {
     open: () => {
       if (isOpen) throw new StoreInUseError(NAME, undefined)
       isOpen = true
-      return contents()
+      return { ...contents(), turns: [] }
     },
     // eslint-disable-next-line @typescript-eslint/require-await -- what it throws rejects
     write: async (changes) => {
@@ -55,6 +63,12 @@ function createMemoryStore(rows: Rows, past: Map<string, string>): MemoryStore {
         if (change.text === undefined) rows[change.table].delete(change.id)
         else rows[change.table].set(change.id, change.text)
       }
+    },
+    turns: {
+      read: (owner, limit = Infinity) => {
+        const turns = bySeq(read('turns') as StoredTurn[]).filter((turn) => owner === undefined || turn.owner === owner)
+        return Promise.resolve(turns.slice(-Math.min(limit, turns.length)))
+      },
     },
     close: () => {
       isOpen = false

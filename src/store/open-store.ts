@@ -35,13 +35,15 @@ export async function openStore(store: Store | RemoteStore): Promise<OpenStore> 
     directory: store.directory,
     lost: store.lost,
     history: store.history,
+    turns: store.turns,
+    acceptance: store.acceptance,
     // Opening a store that is open already returns the same content.
     open: () => {
       const first = contents ?? store.open()
       contents = undefined
       return first
     },
-    write: (changes) => store.write(changes),
+    write: (changes, onDelay) => store.write(changes, onDelay),
     close: () => store.close(),
   }
 }

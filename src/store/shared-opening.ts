@@ -17,12 +17,10 @@ const SHARED: StoreTable = 'featureStates'
 /** A user of a store: the async tasks or the command tasks. */
 export type StoreUser = keyof typeof TABLES
 
-/** The rows of one user. */
 export type ContentsOf<User extends StoreUser> = Pick<StoreContents, (typeof TABLES)[User][number]>
 
 /** A store that is open for one of its users. */
 export interface OpenedStore<User extends StoreUser> {
-  /** The content of the user's tables when the store was opened. */
   readonly contents: ContentsOf<User>
   /** Ends the use. When the last user calls it, the store is closed. */
   readonly close: () => void | Promise<void>

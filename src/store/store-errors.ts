@@ -1,17 +1,18 @@
 /** The errors of stores. */
 import { AgentTasksError } from '../errors.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import type { StoreTable } from './store.js'
 
 /**
  * The codes of a `StoreError`:
  * - `STORE_IN_USE`: another process owns the store.
- * - `STORE_INVALID`: the file is not a store of this package.
+ * - `STORE_INVALID`: the file is not a store of this package, or the database cannot hold every text.
  * - `STORE_DAMAGED`: the content differs from what was written.
  * - `STORE_NEWER`: a later version of this package wrote the store.
  * - `STORE_READ_ONLY`, `STORE_FULL`: the file system refuses writes.
- * - `STORE_LOST`: the file or its log was removed, replaced or truncated while the store was open, or another process has taken over a store on a server.
- * - `STORE_UNAVAILABLE`: there is no safe version of SQLite, or no connection to the server.
+ * - `STORE_LOST`: the file or its log was removed, replaced or truncated while the store was open, or another process has taken over a store
+ *   on a server, or may do so (`whenLeaseExpires`).
+ * - `STORE_UNAVAILABLE`: there is no safe version of SQLite, no connection to the server, or no answer.
  * - `STORE_CLOSED`: the store is not open.
  * - `STORE_FAILED`: any other reason, see `cause`.
  */
@@ -67,7 +68,11 @@ export class StoreInUseError extends StoreError {
       owner: pid === undefined ? 'another process' : `process ${pid}`,
       instead: 'file',
     }
-    super('STORE_IN_USE', `${store} is in use by ${owner}. End it, or use another ${instead}.`)
+    const text =
+      other === undefined && pid !== undefined && pid === process.pid
+        ? `this process (${pid}): it has opened it already. Close that store first`
+        : `${owner}. End it`
+    super('STORE_IN_USE', `${store} is in use by ${text}, or use another ${instead}.`)
     this.pid = pid
   }
 }

@@ -2,7 +2,8 @@
  * Writes changes to a store, one write at a time. The changes of one tick, or those that come during a write, become one write. A failed write is
  * reported, and repeated until it succeeds, together with all later changes.
  */
-import type { Clock } from '../clock.js'
+import { callContext } from '../isolation/call-context.js'
+import type { Clock } from '../system/clock.js'
 import type { Store, StoreChange } from './store.js'
 import { StoreError, type StoreRow } from './store-errors.js'
 
@@ -11,7 +12,6 @@ const RETRY_MS = { first: 100, most: 30_000 } as const
 
 /** The changes since the last write. */
 export interface PendingChanges {
-  /** Whether there is no change to write. */
   readonly isEmpty: () => boolean
   /** Takes the pending changes, and the changes that are written only together with others. `stored` or `refused` is called next. */
   readonly take: () => readonly StoreChange[]
@@ -25,7 +25,6 @@ export interface PendingChanges {
   readonly reduce: (row: StoreRow) => boolean
 }
 
-/** Somebody who waits for a write. */
 export interface StoreWait {
   /** Called when all changes from before the wait are stored. */
   readonly onStored: () => void
@@ -58,7 +57,8 @@ export interface StoreWriterOptions {
 
 export class StoreWriter {
   readonly #options: StoreWriterOptions
-  /** The waits for the next write. */
+  /** The store is called in the context in which its manager was created. */
+  readonly #context = callContext()
   #waits: StoreWait[] = []
   /** The current write; it never rejects. */
   #writing: Promise<void> | undefined
@@ -152,7 +152,8 @@ export class StoreWriter {
     try {
       if (this.#isClosed) throw new StoreError('STORE_CLOSED', 'The store was closed.')
       // The store may be written in JavaScript, and return undefined in place of a promise.
-      return Promise.resolve(this.#options.store.write(changes))
+      const { store, report } = this.#options
+      return Promise.resolve(this.#context.runInAsyncScope(() => store.write(changes, report)))
     } catch (error) {
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on unchanged
       return Promise.reject(error)

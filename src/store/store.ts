@@ -6,6 +6,7 @@ import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { DeliveryStatus } from '../../machines/records.js'
 import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import type { TaskHistory } from './history/task-history.js'
+import type { AgentTasksError } from '../errors.js'
 
 /** A JSON object. */
 export type StoredJson = Readonly<Record<string, unknown>>
@@ -49,6 +50,8 @@ export interface StoredDelivery {
   readonly taskIds: readonly string[]
   /** The questions of durable tasks in the message; absent when there are none. */
   readonly questions?: readonly QuestionRef[]
+  /** Whether the host has committed the message in the database of the store (`TurnDelivery.acceptIn`), so that it has arrived for certain. */
+  readonly isCommitted?: true
 }
 
 /** A command task. */
@@ -102,6 +105,31 @@ export interface StoredFeatureState {
   readonly data: StoredJson
 }
 
+/** A turn of a conversation whose messages the host keeps. */
+export interface StoredTurn {
+  /** The id of the turn, which `turnId` makes of its owner and number. */
+  readonly id: string
+  /** The conversation. */
+  readonly owner: string
+  /** The number of the turn among those of its owner, from 1. */
+  readonly seq: number
+  /** When the turn ended, in ms since the epoch. */
+  readonly at: number
+  /** The id that the caller of `send` has passed. */
+  readonly inputId?: string
+  /** The messages of the turn, as JSON: its message first. */
+  readonly messages: readonly unknown[]
+}
+
+/** The kept turns of a store. */
+export interface TurnLog {
+  /**
+   * Returns the last turns of an owner, at most `limit`, in the order of `seq`. Without an owner, it returns all turns of all owners.
+   * @throws StoreError when they cannot be read
+   */
+  read(owner?: string, limit?: number): Promise<readonly StoredTurn[]>
+}
+
 /** The rows of a store, by table. */
 export interface StoreTables {
   /** Background tasks. */
@@ -116,6 +144,8 @@ export interface StoreTables {
   readonly instances: StoredInstance
   /** The state of features. */
   readonly featureStates: StoredFeatureState
+  /** The turns of conversations. */
+  readonly turns: StoredTurn
 }
 
 /** The name of a table. */
@@ -127,7 +157,7 @@ export type StoreChange = {
     { readonly table: Table; readonly put: StoreTables[Table] } | { readonly table: Table; readonly remove: string }
 }[StoreTable]
 
-/** The whole content of a store. Tasks and command tasks are in the order of `seq`. */
+/** The content of a store. Tasks and command tasks are in the order of `seq`. `open` returns no turns, because `Store.turns` reads those. */
 export type StoreContents = { readonly [Table in StoreTable]: readonly StoreTables[Table][] }
 
 /** Keeps tasks on a disk, or elsewhere. Implement this interface for a store of your own. */
@@ -147,15 +177,43 @@ export interface Store {
    * calls this again, but two users may call it at the same time.
    * @throws StoreError only when no change was written. If one row is the cause, because JSON or the store cannot hold it, `row` names the row, and the
    * manager writes the others again with a reduced row
+   * @param onDelay called with the reason while it is unknown whether the changes were written, and the store tries again. The manager reports it
    */
-  write(changes: readonly StoreChange[]): Promise<void>
+  write(changes: readonly StoreChange[], onDelay?: (error: AgentTasksError) => void): Promise<void>
   /** Aborts when the store is lost for good, for example to another owner. The reason is the StoreError. Absent for stores that cannot detect a loss. */
   readonly lost?: AbortSignal | undefined
   /** The history: ended tasks that no manager holds any more. Absent for a store without a history. */
   readonly history?: TaskHistory | undefined
+  /** The turns of conversations. Absent for a store that cannot keep them. */
+  readonly turns?: TurnLog | undefined
+  /** Accepts messages in transactions of the host. Absent for a store in this process or on its disk. */
+  readonly acceptance?:
+    | {
+        /**
+         * Puts the row of a message whose stored state is `sent`, in the transaction in which the client is. No other process can take over the store
+         * before the transaction ends.
+         * @throws StoreError `STORE_LOST` when this process does not own the store any more
+         * @throws AgentTasksError `LEASE_ENDED` when there is no such row
+         * @throws InvalidInputError when the client is in no transaction, or in one that has written nothing
+         * @throws the error of the client
+         */
+        accept(
+          client: { query(text: string, values: unknown[]): PromiseLike<{ readonly rows: readonly unknown[] }> },
+          delivery: StoredDelivery,
+        ): Promise<void>
+        /**
+         * Returns whether a transaction with `accept` is committed. Waits for its end.
+         * @throws StoreError when the store is lost or closed
+         */
+        isCommitted(deliveryId: string): Promise<boolean>
+      }
+    | undefined
   /** Ends the ownership, before the promise resolves. A second call has no effect. */
   close(): void | Promise<void>
 }
+
+/** How a store accepts messages in transactions of the host. */
+export type DeliveryAcceptance = NonNullable<Store['acceptance']>
 
 /** A store in this process or on its disk. When `close` returns, the ownership has ended. */
 export interface LocalStore extends Store {
@@ -179,4 +237,24 @@ export const STORE_TABLES: readonly StoreTable[] = [
   'commands',
   'instances',
   'featureStates',
+  'turns',
 ]
+
+/** The tables that are read when a store is opened. */
+export const OPENED_TABLES: readonly StoreTable[] = STORE_TABLES.filter((table) => table !== 'turns')
+
+/** Returns the id of a turn. `ownerOfTurn` returns its owner. */
+export const turnId = (owner: string, seq: number): string => `${seq}/${owner}`
+
+export const ownerOfTurn = (id: string): string => id.slice(id.indexOf('/') + 1)
+
+/** Collects the rows of all tables. */
+export const contentsOf = (rowsOf: (table: StoreTable) => readonly unknown[]): StoreContents =>
+  Object.fromEntries(STORE_TABLES.map((table) => [table, rowsOf(table)])) as unknown as StoreContents
+
+/** Returns the changes that put all rows. */
+export const putsOf = (contents: StoreContents): StoreChange[] =>
+  STORE_TABLES.flatMap((table) => contents[table].map((put) => ({ table, put }) as StoreChange))
+
+/** Returns the id of the row that a change concerns. */
+export const idOf = (change: StoreChange): string => ('remove' in change ? change.remove : change.put.id)

@@ -1,84 +1,79 @@
 /** Validates the options of a race. Errors name the field, the received value and the expected one. */
+import { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
-import { checkOptionNames } from '../protocol/option-checks.js'
+import {
+  aBoolean,
+  aFunction,
+  anything,
+  aString,
+  checkOptions,
+  custom,
+  oneOf,
+  optionType,
+  required,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { CLOCK } from './race-clock.js'
 import { CRASH } from './race-life.js'
 import type { RaceActors, RaceOptions } from './race-options.js'
 
-/** The numeric options, with the minimum of each. */
-const numbers = {
-  numRuns: 1,
-  maxOrders: 1,
-  startTime: 0,
-  timeoutMs: 0,
-  drainMs: 0,
-  maxEvents: 1,
-  settleTicks: 1,
-} as const satisfies Partial<Record<keyof RaceOptions<unknown>, number>>
+const isFunction = (value: unknown): boolean => typeof value === 'function'
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+const atLeast = (least: number) =>
+  custom(`a number >= ${least}`, (value) => typeof value === 'number' && value >= least)
+const checks = optionType('an object with functions by name', (error) =>
+  z.object({}, error).catchall(aFunction.schema()),
+)
 
-const known: readonly string[] = [
-  ...['name', 'source', 'setup', 'actors', 'invariants', 'atEnd', 'teardown', 'mode', 'inputs', 'seed', 'path'],
-  ...['endOnFailure', 'verbose', 'deadlines', 'order', 'input', 'crashes', 'disk'],
-  ...Object.keys(numbers),
-]
+/** `replayRace` takes the same options, and two more. */
+type Given = RaceOptions<unknown> & { readonly order?: unknown; readonly input?: unknown }
+
+const optionTypes: OptionTypes<Given> = {
+  name: aString,
+  source: custom('{ module, name }', (value) => isObject(value) && 'module' in value && 'name' in value),
+  setup: required(custom('a function that builds the world of a run', isFunction)),
+  actors: required(
+    custom(
+      'an object with the actors by name, or a function that returns such an object',
+      (value) => isFunction(value) || isObject(value),
+    ),
+  ),
+  invariants: checks,
+  atEnd: checks,
+  teardown: aFunction,
+  mode: oneOf(['random', 'exhaustive'], 'one of random, exhaustive'),
+  inputs: anything,
+  seed: custom('an integer', Number.isInteger),
+  path: optionType('a string: the path that a failure printed', (error) => z.string(error)),
+  endOnFailure: aBoolean,
+  verbose: optionType('one of false, true, 0, 1, 2', (error) => z.literal([false, true, 0, 1, 2], error)),
+  deadlines: aBoolean,
+  order: anything,
+  input: anything,
+  crashes: optionType('true, false, or an integer >= 0', (error) =>
+    z.union([z.boolean(), z.int().min(0, { abort: true })], error),
+  ),
+  disk: custom('a function that returns the data that survives a crash', isFunction),
+  numRuns: atLeast(1),
+  maxOrders: atLeast(1),
+  startTime: atLeast(0),
+  timeoutMs: atLeast(0),
+  drainMs: atLeast(0),
+  maxEvents: atLeast(1),
+  settleTicks: atLeast(1),
+}
 
 /** @throws InvalidInputError for the first invalid field */
 export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World, Input, Disk>): void {
-  const fields: unknown = options
-  checkOptionNames(fields, known)
-  const expect = (name: string, isValid: boolean, expected: string): void => {
-    if (!isValid) throw new InvalidInputError(`options.${name}`, fields[name], expected)
-  }
-  const optional = (name: string, type: string, expected: string): void =>
-    expect(name, fields[name] === undefined || typeof fields[name] === type, expected)
-  const oneOf = (name: string, values: readonly unknown[]): void =>
-    expect(name, fields[name] === undefined || values.includes(fields[name]), `one of ${values.join(', ')}`)
-
-  expect('setup', typeof fields['setup'] === 'function', 'a function that builds the world of a run')
-  const { actors } = fields
-  expect(
-    'actors',
-    typeof actors === 'function' || (typeof actors === 'object' && actors !== null),
-    'an object with the actors by name, or a function that returns such an object',
-  )
-  if (typeof actors === 'object') checkRaceActors(actors, fields['crashes'])
-  for (const name of ['invariants', 'atEnd'] as const) checkChecks(name, fields[name])
-  const { source } = fields
-  expect(
-    'source',
-    source === undefined || (typeof source === 'object' && source !== null && 'module' in source && 'name' in source),
-    '{ module, name }',
-  )
-  optional('teardown', 'function', 'a function')
-  optional('disk', 'function', 'a function that returns the data that survives a crash')
-  const { crashes } = fields
-  const isCount = Number.isInteger(crashes) && Number(crashes) >= 0
-  expect('crashes', crashes === undefined || typeof crashes === 'boolean' || isCount, 'true, false, or an integer >= 0')
-  optional('name', 'string', 'a string')
-  optional('path', 'string', 'a string: the path that a failure printed')
-  optional('endOnFailure', 'boolean', 'true or false')
-  oneOf('mode', ['random', 'exhaustive'])
-  optional('deadlines', 'boolean', 'true or false')
-  oneOf('verbose', [false, true, 0, 1, 2])
-  expect('seed', fields['seed'] === undefined || Number.isInteger(fields['seed']), 'an integer')
-  for (const [name, least] of Object.entries(numbers)) {
-    const value = fields[name]
-    expect(name, value === undefined || (typeof value === 'number' && value >= least), `a number >= ${least}`)
-  }
-  if (fields['mode'] === 'exhaustive') {
-    for (const name of ['inputs', 'seed', 'path', 'numRuns'] as const) {
-      expect(name, fields[name] === undefined, 'undefined in exhaustive mode, which runs every order once')
-    }
-  }
-}
-
-function checkChecks(name: string, checks: unknown): void {
-  if (checks === undefined) return
-  if (typeof checks !== 'object' || checks === null) {
-    throw new InvalidInputError(`options.${name}`, checks, 'an object with functions by name')
-  }
-  for (const [key, check] of Object.entries(checks)) {
-    if (typeof check !== 'function') throw new InvalidInputError(`options.${name}.${key}`, check, 'a function')
+  const fields = options as unknown as Given
+  checkOptions<Given>(fields, optionTypes)
+  const { actors, crashes, mode } = fields
+  if (typeof actors === 'object') checkRaceActors(actors, crashes)
+  if (mode !== 'exhaustive') return
+  for (const name of ['inputs', 'seed', 'path', 'numRuns'] as const) {
+    if (fields[name] === undefined) continue
+    const expected = 'undefined in exhaustive mode, which runs every order once'
+    throw new InvalidInputError(`options.${name}`, fields[name], expected)
   }
 }
 

@@ -62,7 +62,6 @@ export class DeliveryAccounts {
   #ends = 0
   /** The time of the latest entry so far. */
   #at = -Infinity
-  /** The index of the current entry. */
   #index = -1
 
   constructor(clockStepMs: number) {

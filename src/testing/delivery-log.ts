@@ -1,5 +1,6 @@
 /** The delivery log: the events of each task's result, one JSON entry per line. */
 import { z } from 'zod'
+import { TERMINAL_STATUSES } from '../../machines/task-status.js'
 import { InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 
@@ -19,7 +20,7 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
     type: z.literal('settled'),
     ...base,
     taskId: id,
-    status: z.enum(['completed', 'failed', 'cancelled']),
+    status: z.enum(TERMINAL_STATUSES),
     owes: z.boolean(),
   }),
   /** These results were leased to a message. Until the lease ends, no other message may contain them. */

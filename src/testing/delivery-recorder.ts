@@ -1,12 +1,12 @@
 /** Records the delivery log of a live manager. */
-import type { TaskTransition } from '../../machines/records.js'
+import type { TaskTransition } from '../../machines/transitions.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { hasEnded } from '../../machines/task-status.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { TriggerAgentTurn } from '../async-tasks/delivery/auto-trigger.js'
-import { isThenable } from '../callbacks/isolated-call.js'
-import { systemClock, type Clock } from '../clock.js'
-import { defined } from '../defined.js'
+import type { TriggerAgentTurn } from '../features/delivery/auto-trigger.js'
+import { isThenable } from '../isolation/isolated-call.js'
+import { systemClock, type Clock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { DeliveryLogEntry } from './delivery-log.js'
 import type { DeliveryVerdict } from './delivery-accounts.js'
 import { checkDeliveryLog, type DeliveryCheckOptions } from './delivery-verdict.js'
@@ -144,7 +144,7 @@ function entriesOfDelivery(
       return from === 'leased' ? [{ type: 'returned', at, deliveryId: known, taskIds }, leased] : [leased]
     }
     case 'delivered':
-      return [{ type: 'acknowledged', at, taskIds, ...defined({ deliveryId }) }]
+      return [{ type: 'acknowledged', at, taskIds, ...omitUndefined({ deliveryId }) }]
     case 'owed':
       if (from === 'delivered') return [{ type: 'repeated', at, deliveryId: known, taskIds }]
       return from === 'leased' ? [{ type: 'returned', at, deliveryId: known, taskIds }] : []

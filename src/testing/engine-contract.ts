@@ -1,8 +1,9 @@
 /** `engineContract`: test cases for anything that runs tasks, in this process or elsewhere. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { RunContext, RunFunction, RunInput, Runner } from '../engine/runner.js'
 import type { AsyncTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
+import { endedAs } from '../../machines/task-status.js'
 import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
 
 /** What a case of `engineContract` tests. */
@@ -78,7 +79,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
   'ends a task with what its run throws': async ({ manager, runnerOf }) => {
     const runner = await runnerOf(() => Promise.reject(Object.assign(new Error('broken'), { code: 'BROKEN' })))
     const task = await settled(manager, launch(manager, runner))
-    const code = task.status === 'failed' ? task.errorCode : undefined
+    const code = endedAs(task, 'failed') ? task.errorCode : undefined
     expectEqual([task.status, task.error, code], ['failed', 'broken', 'BROKEN'], 'the failure')
   },
 
@@ -219,7 +220,8 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
 }
 
 function launch(manager: AsyncTaskManager, runner: Runner, goalPrompt = 'goal', id?: string): string {
-  return manager.launch({ subagentName: 'contract', goalPrompt, whenFull: 'queue', ...defined({ id }) }, runner).id
+  return manager.launch({ subagentName: 'contract', goalPrompt, whenFull: 'queue', ...omitUndefined({ id }) }, runner)
+    .id
 }
 
 async function settled(manager: AsyncTaskManager, id: string): Promise<SettledTaskInfo> {

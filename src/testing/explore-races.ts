@@ -1,6 +1,6 @@
 /** `exploreRaces`: runs a race in random orders, or in every order. */
 import fc from 'fast-check'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { checkRaceOptions } from './check-race-options.js'
 import { FixedOrder } from './fixed-order.js'
@@ -145,7 +145,7 @@ async function exploreAtRandom<World, Input, Disk>(
     numRuns,
     endOnFailure,
     verbose: typeof verbose === 'boolean' ? verbose : levels[verbose],
-    ...defined({ seed, path }),
+    ...omitUndefined({ seed, path }),
   })
   if (details.errorInstance === REJECTED) throw REJECTED
   if (!details.failed) {

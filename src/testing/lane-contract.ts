@@ -1,5 +1,5 @@
 /** `laneContract`: test cases for anything that runs the tasks of instances, in one process or on many nodes. */
-import { systemClock } from '../clock.js'
+import { systemClock } from '../system/clock.js'
 import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
 
 /** A call that an instance received. */

@@ -1,9 +1,18 @@
 /** The race kit's fast-check commands for a task manager and its model. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { defined } from '../defined.js'
-import { compareManager, idOf, idOfTask, managerCommand, OWNERS, type ManagerCommand } from './manager-pair.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import {
+  compareManager,
+  idOf,
+  idOfTask,
+  managerCommand,
+  OWNERS,
+  type ManagerCommand,
+  type ManagerSystem,
+} from './manager-pair.js'
 import * as ledger from './task-model.js'
+import { holdsSlot, type TerminalStatus } from '../../machines/task-status.js'
 
 const IDS = ['a', 'b', 'c', 'd'] as const
 
@@ -23,14 +32,14 @@ export function managerCommands(): fc.Arbitrary<ManagerCommand>[] {
   const maybeOwner = fc.option(owner, { nil: undefined })
   const nth = fc.nat(3)
   const begin = fc.tuple(id, owner).map(([id, owner]) => register(id, owner, undefined))
-  const complete = id.map((id) => end(id, 'completed'))
+  const complete = id.map((id) => end(id, 'completed', ({ manager }) => manager.completeTask(id, {})))
   const takeLease = fc.tuple(maybeOwner, fc.boolean()).map(([owner, isExclusive]) => lease(owner, isExclusive))
   return [
     // Listed twice, so that they are drawn more often. Without them, the other commands have no effect.
     ...[begin, begin, complete, complete, takeLease, takeLease],
     fc.tuple(id, owner, fc.option(nth, { nil: undefined })).map(([id, owner, nth]) => register(id, owner, nth)),
-    id.map((id) => end(id, 'failed')),
-    id.map((id) => end(id, 'cancelled')),
+    id.map((id) => end(id, 'failed', ({ manager }) => manager.failTask(id, 'no luck'))),
+    id.map((id) => end(id, 'cancelled', ({ manager }) => manager.cancelTask(id))),
     fc.constantFrom(1, 10).map(reserve),
     nth.map((nth) => endLease(nth, true)),
     nth.map((nth) => endLease(nth, false)),
@@ -68,18 +77,15 @@ const register = (id: string, owner: string, nth: number | undefined): ManagerCo
     },
   })
 
-const end = (id: string, status: 'completed' | 'failed' | 'cancelled'): ManagerCommand =>
+const end = (id: string, status: TerminalStatus, real: (system: ManagerSystem) => unknown): ManagerCommand =>
   managerCommand(`${id} is ${status}`, {
     model: ({ ledger: model }) => {
       const task = ledger.find(model, id)
-      if (task?.record.status !== 'running') return false
+      if (task === undefined || !holdsSlot(task.record.status)) return false
       ledger.settle(model, task, { status })
       return true
     },
-    real: ({ manager }) => {
-      if (status === 'completed') return manager.completeTask(id, {})
-      return status === 'failed' ? manager.failTask(id, 'no luck') : manager.cancelTask(id)
-    },
+    real,
   })
 
 // The manager chooses the id of a reservation, and the model copies it.
@@ -104,7 +110,7 @@ const lease = (owner: string | undefined, isExclusive: boolean): ManagerCommand 
       return taken?.tasks.map(idOfTask)
     },
     real: ({ manager, leases }) => {
-      const taken = manager.lease({ exclusive: isExclusive, ...defined({ owner }) })
+      const taken = manager.lease({ exclusive: isExclusive, ...omitUndefined({ owner }) })
       leases.push(taken)
       return taken?.tasks.map(idOf)
     },

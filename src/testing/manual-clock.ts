@@ -1,5 +1,5 @@
 /** A clock that stands still until a test moves it. No real time passes. */
-import { MAX_TIMER_MS, type Clock } from '../clock.js'
+import { MAX_TIMER_MS, type Clock } from '../system/clock.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 
 /** The maximum number of timers that one `advance` runs. More timers count as an endless loop. */

@@ -22,12 +22,10 @@ export class OrderTree {
   #root: Branch | typeof DONE | undefined
   #size = 0
 
-  /** How many orders were added. */
   get size(): number {
     return this.#size
   }
 
-  /** Whether every order was run. */
   get isComplete(): boolean {
     return this.#root === DONE
   }

@@ -1,6 +1,6 @@
 /** The clock of one race. Only the race advances it. Code that reads the clock in a loop gets an error, because it would hang. */
 import { AgentTasksError } from '../errors.js'
-import type { Clock, TimerLabel } from '../clock.js'
+import type { Clock, TimerLabel } from '../system/clock.js'
 import { createManualClock } from './manual-clock.js'
 import { originOf, timerName, type TimerOrigin } from './timer-origin.js'
 
@@ -32,7 +32,6 @@ export interface MovableRaceClock extends RaceClock {
   startTurn(): void
   /** Makes `setTimeout` do nothing from now on. */
   close(): void
-  /** Removes every timer. */
   clear(): void
 }
 
@@ -41,7 +40,6 @@ const MAX_READS = 100_000
 
 export interface RaceClockOptions {
   readonly start: number
-  /** Whether the race reaches deadlines. */
   readonly hasDeadlines: boolean
   /** Returns the name that took the last turn; undefined in the setup. */
   readonly lastActor: () => string | undefined

@@ -4,7 +4,7 @@
  * The code of a life may go on after the life has ended, but it has no effect any more. Its clock and promises are closed, and its messages are not
  * sent. The next life has copies of its store and disk.
  */
-import { observeClock } from '../callbacks/observed-clock.js'
+import { observeClock } from '../isolation/observed-clock.js'
 import { InvalidInputError } from '../errors.js'
 import type { MemoryStore } from '../store/memory-store.js'
 import type { StoreChange } from '../store/store.js'
@@ -22,12 +22,10 @@ export interface Remains<Disk> {
   readonly disk: Disk
 }
 
-/** What a life needs from the run that it belongs to. */
 export interface LifeHost {
   readonly names: RaceNames
   /** Returns the name that took the last turn; undefined in the first setup. */
   readonly lastActor: () => string | undefined
-  /** Whether the race reaches deadlines. */
   readonly hasDeadlines: boolean
   readonly report: (error: unknown, from: { readonly source: string }) => void
   /** Adds a line to the current event of the timeline. */
@@ -67,10 +65,10 @@ export class RaceLife<Disk> {
       disk,
       store: {
         ...store,
-        write: (changes) =>
+        write: (changes, onDelay) =>
           this.#message(
             'write',
-            () => store.write(changes),
+            () => store.write(changes, onDelay),
             () => describeChanges(changes),
           ),
       },
@@ -83,7 +81,6 @@ export class RaceLife<Disk> {
     }
   }
 
-  /** Whether the process has died. */
   get isOver(): boolean {
     return this.#isOver
   }

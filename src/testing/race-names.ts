@@ -1,7 +1,6 @@
 /** Makes unique names for the promises, writes and messages of one run. */
 
 export class RaceNames {
-  /** How often each label was used. */
   readonly #uses = new Map<string, number>()
 
   /** Reserves names. A promise, write or message with such a label gets a number. */

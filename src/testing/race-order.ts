@@ -5,7 +5,6 @@
  */
 import fc from 'fast-check'
 
-/** Chooses the next turn. */
 export interface Chooser {
   /**
    * @param names the names that can take the next turn, at least two

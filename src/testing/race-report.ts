@@ -5,13 +5,11 @@ import type { RaceOptions } from './race-options.js'
 import type { RaceRun } from './race-run.js'
 import { userOf } from './timer-origin.js'
 
-/** What a `RaceError` is made from. */
 export interface FailedRace<World, Input, Disk> {
   readonly options: RaceOptions<World, Input, Disk>
   readonly run: RaceRun
   readonly input: Input | undefined
   readonly found: Pick<RaceFindings, 'runs' | 'failed' | 'seed' | 'path'>
-  /** The line above the timeline. */
   readonly heading: string
   /** The failures that fast-check found while it shrank, as text. */
   readonly others?: string | undefined
@@ -47,7 +45,6 @@ export function raceErrorOf<World, Input, Disk>({
   return new RaceError(message.join('\n'), { ...found, order, input, timeline, regressionTest, run })
 }
 
-/** The actor of each event up to the failure. */
 export function orderOf({ events, failure }: RaceRun): string[] {
   return events.slice(0, failure?.after).map(({ actor }) => actor)
 }

@@ -6,10 +6,10 @@
  * A run never waits for real time or for the event loop. A step hangs if it has not settled and nothing can take a turn. The file is long because all of
  * this concerns the state of one run.
  */
-import { isThenable } from '../callbacks/isolated-call.js'
-import { defined } from '../defined.js'
+import { isThenable } from '../isolation/isolated-call.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { AgentTasksError } from '../errors.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import { checkRaceActors } from './check-race-options.js'
 import { runMicrotasks } from './microtasks.js'
 import { watchOutside, type OutsideWatch } from './outside-work.js'
@@ -24,7 +24,6 @@ import type { Turn } from './race-promises.js'
 import type { RejectionWatch } from './unhandled-rejections.js'
 import { stepsOf, type NextStep, type Steps } from './race-steps.js'
 
-/** One turn of a run. */
 export interface RaceEvent {
   /** When the turn was taken, in ms since the epoch of the simulated clock. */
   readonly at: number
@@ -36,14 +35,12 @@ export interface RaceEvent {
   readonly notes: readonly string[]
 }
 
-/** Why a run failed. */
 export interface RaceFailure {
   /**
    * What failed: an invariant, a condition at the end, or a step, timer, setup or teardown that threw. `rejection`: an unhandled rejection. `hang`: a
    * step never settled. `loop`: more turns than `maxEvents`. `time`: the actors were not done within `timeoutMs`.
    */
   readonly kind: 'invariant' | 'end' | 'step' | 'timer' | 'setup' | 'teardown' | 'rejection' | 'hang' | 'loop' | 'time'
-  /** The failure in a sentence. */
   readonly message: string
   /** The thrown error, if there was one. */
   readonly cause?: unknown
@@ -53,11 +50,9 @@ export interface RaceFailure {
   readonly reports: readonly RaceReport[]
 }
 
-/** An error that was reported during a race. */
 export interface RaceReport {
   /** The reported value, usually an `Error`. */
   readonly error: unknown
-  /** The source of the error, as passed to `onError`. */
   readonly from: { readonly source: string }
   /** The number of events up to and including the current one. */
   readonly after: number
@@ -477,7 +472,7 @@ class Run<World, Input, Disk> {
 
   #fail(kind: RaceFailure['kind'], message: string, cause?: unknown): void {
     const [after, reports] = [this.#events.length, [...this.#reports]]
-    this.#failure ??= { kind, message, after, reports, ...defined({ cause }) }
+    this.#failure ??= { kind, message, after, reports, ...omitUndefined({ cause }) }
   }
 
   #settle(): Promise<void> {

@@ -1,8 +1,7 @@
 /** Turns the steps of an actor, from a list or a generator, into a function that returns the next step. */
-import { isThenable } from '../callbacks/isolated-call.js'
+import { isThenable } from '../isolation/isolated-call.js'
 import type { Race, RaceActor, RaceGenerator, RaceStep } from './race-options.js'
 
-/** A step that an actor can take next. */
 export interface NextStep {
   readonly label: string
   /**

@@ -75,7 +75,6 @@ export async function replayRace<World, Input = undefined, Disk = unknown>(
 
 const list = (names: Iterable<string>): string => [...new Set(names)].map((name) => `'${name}'`).join(', ')
 
-/** The names of `order` that are missing in `taken`. */
 function missing(order: readonly string[], taken: readonly string[]): string[] {
   const left = [...taken]
   return order.filter((name) => {

@@ -4,7 +4,7 @@
  */
 import type { AnyActorRef, EventFrom, SnapshotFrom } from 'xstate'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import type { ManualClock } from './manual-clock.js'
 import { watchPromise, type Settling } from './promise-outcome.js'
 import type { RaceClock } from './race-clock.js'

@@ -7,8 +7,8 @@
  * The file is long so that all rules of the ledger are in one place.
  */
 
-import type { AsyncTaskStatus } from '../../machines/task-status.js'
-import { defined } from '../defined.js'
+import { type AsyncTaskStatus, hasEnded, holdsSlot, isWaiting, wasStopped } from '../../machines/task-status.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 
 export type Status = AsyncTaskStatus
 /** The state of a task's result in the ledger. */
@@ -21,7 +21,6 @@ export interface ModelRecord {
   goalPrompt: string
   /** The agent, session or run that receives the result. */
   owner: string
-  /** The state of the task. */
   status: Status
   /** The state of its result. */
   delivery: Delivery
@@ -29,30 +28,23 @@ export interface ModelRecord {
   /** The number of the last change of its status. */
   seq: number
   completedAt?: number
-  /** When its result was delivered. */
   notifiedAt?: number
-  /** The result of its run. */
   output?: object
-  /** Why it failed. */
   error?: string
-  /** Why it was cancelled. */
   cancelReason?: string
   /** The task whose run launched it. */
   parentId?: string
-  /** How many ancestors the task has. */
   depth?: number
   /** The child tasks that were still active when this task ended. */
   runningChildren?: readonly string[]
   /** What the run returned after the deadline of the task. */
   lateOutput?: object
-  /** The name of the error that its run threw. */
   errorName?: string
   errorCode?: string
   /** The end of its output, if the task was cancelled or exceeded its deadline. */
   outputTail?: string
   /** How long after the launch the task has its deadline, in ms. */
   timeoutMs?: number
-  /** The progress it last reported. */
   progress?: object
   abortController?: string
   /** When the current run started, if the task had to wait before it. */
@@ -63,11 +55,9 @@ export interface ModelRecord {
   attempts?: readonly ModelAttempt[]
   /** How many steps its runs may take, and how long a run may wrap up after that, in ms. */
   budget?: { readonly steps: number; readonly wrapUpMs: number }
-  /** How many steps its runs have taken. */
   spent?: { readonly steps: number }
   /** The open questions of its run, in the order in which they were asked. */
   questions?: readonly { readonly id: string }[]
-  /** How many messages the run has accepted. */
   messagesSent?: number
   /** Present while the caller of the task waits for it. */
   isForeground?: true
@@ -123,6 +113,8 @@ export interface ModelTask {
   isHandled: boolean
   /** Whether a message contained only a part of the task's result, and the rest was not read. */
   isUnread: boolean
+  /** While the record may be pruned: the owner for whom it counts. */
+  droppableFor: string | undefined
 }
 
 /** A lease: the results of one message or wait. */
@@ -130,17 +122,13 @@ export interface ModelLease {
   id: string
   /** The owner, if the lease is exclusive. An owner has at most one exclusive lease. */
   exclusiveOwner: string | undefined
-  /** The tasks whose results the lease holds. */
   tasks: ModelTask[]
   /** The questions that its message asks. */
   questions: readonly ModelQuestion[]
 }
 
-/** An open question of a run. */
 export interface ModelQuestion {
-  /** The task whose run asks. */
   readonly task: ModelTask
-  /** The id of the question within the task. */
   readonly id: string
   owner: string
   /** The state of the question's delivery. */
@@ -149,7 +137,6 @@ export interface ModelQuestion {
   isAccepted: boolean
 }
 
-/** A change of one task. */
 export interface ModelTransition {
   kind: 'status' | 'delivery' | 'owner' | 'history'
   /** The number of the change among all changes, counted from 1. */
@@ -251,6 +238,7 @@ export function newTask(
     isAccepted: false,
     isHandled: false,
     isUnread: false,
+    droppableFor: undefined,
   }
 }
 
@@ -265,13 +253,13 @@ const bySeq = (a: ModelTask, b: ModelTask): number => a.record.seq - b.record.se
 
 /** The running tasks of an owner, or of all owners, in the order of registration. */
 export const running = (ledger: Ledger, owner?: string): ModelTask[] =>
-  ledger.tasks.filter((task) => task.record.status === 'running').filter(isOf(owner))
+  ledger.tasks.filter((task) => holdsSlot(task.record.status)).filter(isOf(owner))
 
-export const isActive = ({ record }: ModelTask): boolean => record.status === 'running' || record.status === 'queued'
+export const isActive = ({ record }: ModelTask): boolean => !hasEnded(record.status)
 
 /** The tasks that wait for a slot, or for their next run, in the order of registration. */
 export const queued = (ledger: Ledger, owner?: string): ModelTask[] =>
-  ledger.tasks.filter((task) => task.record.status === 'queued').filter(isOf(owner))
+  ledger.tasks.filter((task) => isWaiting(task.record.status)).filter(isOf(owner))
 
 /** The tasks that wait for slots of one kind, in order: by priority, which rises while they wait, then by registration (promise F8). */
 export const queueOf = (ledger: Ledger, pool: ModelPool): ModelTask[] =>
@@ -311,7 +299,7 @@ export function lookAtKeyed(ledger: Ledger): { next?: ModelTask; reserved?: stri
     const isOld = ledger.agingMs !== -1 && ledger.now - task.since.slots >= 10 * ledger.agingMs
     if (isOld) reserved ??= key
   }
-  return defined({ reserved })
+  return omitUndefined({ reserved })
 }
 
 /** The tasks whose results are owed and not leased, in the order in which they ended. */
@@ -321,7 +309,6 @@ export const owed = (ledger: Ledger, owner?: string): ModelTask[] =>
     .filter(isOf(owner))
     .sort(bySeq)
 
-/** The tasks whose results are leased. */
 export const leased = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.delivery === 'leased').filter(isOf(owner))
 
@@ -362,7 +349,7 @@ function emit(
     owner: record.owner,
     at: ledger.now,
     record,
-    ...defined({ deliveryId }),
+    ...omitUndefined({ deliveryId }),
   }
   ledger.outbox.push({ transition, task })
 }
@@ -385,7 +372,7 @@ export function admit(
   task.record = { ...task.record, status, seq: ++ledger.seq, ...(isForeground && { isForeground }) }
   ledger.tasks.push(task)
   task.pool = isForeground ? 'none' : backgroundPool(task)
-  if (status === 'running') takeSlot(ledger, task)
+  if (holdsSlot(status)) takeSlot(ledger, task)
   emit(ledger, task, { kind: 'status', from: null, to: status })
 }
 
@@ -395,7 +382,7 @@ const backgroundPool = ({ record: { parentId, depth = 1 } }: ModelTask): ModelPo
 /** Moves a task to the background. Returns false if no slot is free. */
 export function detach(ledger: Ledger, task: ModelTask): boolean {
   const pool = backgroundPool(task)
-  const isRunning = task.record.status === 'running'
+  const isRunning = holdsSlot(task.record.status)
   if (isRunning && pool === 'task' && !hasRoom(ledger)) return false
   const { isForeground: _, ...record } = task.record
   task.record = record
@@ -454,7 +441,6 @@ export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
   emit(ledger, task, { kind: 'status', from, to: 'queued' })
 }
 
-/** Frees the slot and the concurrency key of a task. */
 export function releaseSlot(ledger: Ledger, task: ModelTask): void {
   task.hasSlot = false
   ledger.slots = ledger.slots.filter((other) => other !== task)
@@ -477,10 +463,10 @@ export function settle(
   },
 ): void {
   const from = task.record.status
-  const owes = !task.isDisowned && (end.status !== 'cancelled' || ledger.notifyCancelled)
+  const owes = !task.isDisowned && (!wasStopped(end.status) || ledger.notifyCancelled)
   const claim = owes ? task.claims.shift() : undefined
   const delivery = !owes ? 'none' : claim ? 'leased' : 'owed'
-  const children = end.status === 'cancelled' ? [] : childrenOf(ledger, task).map(({ record }) => record.id)
+  const children = wasStopped(end.status) ? [] : childrenOf(ledger, task).map(({ record }) => record.id)
   const named = children.length > 0 && { runningChildren: children }
   const { questions: _, isForeground: _place, waitsFor: _waits, ...fields } = task.record
   task.record = { ...fields, ...end, ...named, delivery, completedAt: ledger.now, seq: ++ledger.seq }
@@ -647,7 +633,6 @@ export function closeQuestion(ledger: Ledger, task: ModelTask, id: string): void
   ledger.questions = ledger.questions.filter((question) => question.task !== task || question.id !== id)
 }
 
-/** Withdraws the questions of a run that continues. */
 export function withdrawQuestions(ledger: Ledger, task: ModelTask): void {
   if (task.record.questions === undefined) return
   setQuestions(ledger, task, [])
@@ -683,18 +668,58 @@ export function releaseOwner(ledger: Ledger, owner: string, heir: string | undef
     } else if (task.record.delivery === 'owed') setDelivery(ledger, task, 'none')
     else task.isDisowned = true
   }
+  if (heir === undefined && !owner.startsWith('run:')) {
+    for (const task of ledger.tasks) {
+      task.droppableFor = droppableFor(ledger, task)
+      if (task.droppableFor === owner) task.droppableFor = RELEASED
+    }
+  }
   return all.flat().length
 }
 
+/** All owners that were released share the room of one owner for their records. */
+const RELEASED = ''
+
+/** The owner for whom a record counts that may be pruned; undefined for one that may not. */
+function droppableFor(ledger: Ledger, task: ModelTask): string | undefined {
+  if (!isDroppable(ledger, task)) return undefined
+  return task.droppableFor ?? (task.isDisowned ? RELEASED : payerOf(ledger, task))
+}
+
+/** Transfers those of the tasks of an owner to an heir that are active, owed or leased, and the open questions of these tasks. */
+export function transfer(ledger: Ledger, owner: string, heir: string, ids: ReadonlySet<string>): void {
+  if (heir === owner) return
+  const isMeant = (task: ModelTask): boolean => ids.has(task.record.id)
+  for (const question of ledger.questions) {
+    if (question.owner === owner && isMeant(question.task)) question.owner = heir
+  }
+  const bySerial = (a: ModelTask, b: ModelTask): number => ledger.tasks.indexOf(a) - ledger.tasks.indexOf(b)
+  for (const tasks of [queued(ledger, owner), running(ledger, owner), owed(ledger, owner), leased(ledger, owner)]) {
+    for (const task of tasks.filter(isMeant).sort(bySerial)) {
+      task.record = { ...task.record, owner: heir }
+      emit(ledger, task, { kind: 'owner', from: owner, to: heir })
+    }
+  }
+}
+
+/** Returns the owner of a task or, if that is a run, the owner of the run. */
+export function payerOf(ledger: Ledger, { record: { owner } }: ModelTask): string {
+  const above = owner.startsWith('run:') ? find(ledger, owner.slice(4)) : undefined
+  return above === undefined ? owner : payerOf(ledger, above)
+}
+
 /**
- * Prunes records that may be pruned, the earliest ended first, until at most the history limit of them is left. Records that may not be pruned do not
- * count.
+ * Prunes records that may be pruned, of each owner the earliest ended first, until at most the history limit of them is left for the owner. Records
+ * that may not be pruned do not count.
  */
 export function prune(ledger: Ledger): void {
-  for (;;) {
-    const droppable = ledger.tasks.filter((task) => isDroppable(ledger, task)).sort(bySeq)
-    const [oldest] = droppable
-    if (droppable.length <= historyLimit(ledger) || oldest === undefined) return
+  for (const task of ledger.tasks) task.droppableFor = droppableFor(ledger, task)
+  const droppable = ledger.tasks.filter((task) => task.droppableFor !== undefined).sort(bySeq)
+  const excess = droppable.filter((task) => {
+    const later = droppable.filter((other) => other.droppableFor === task.droppableFor && bySeq(task, other) < 0)
+    return later.length >= historyLimit(ledger)
+  })
+  for (const oldest of excess) {
     ledger.tasks = ledger.tasks.filter((task) => task !== oldest)
     emit(ledger, oldest, { kind: 'history', from: 'retained', to: 'pruned' })
   }

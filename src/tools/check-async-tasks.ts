@@ -8,8 +8,9 @@ import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekPastTask, peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
-import { taskHistory } from '../async-tasks/history/past-tasks.js'
-import { asks, hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
+import { stoppingFields, stoppingText } from '../features/stopping/stopping.js'
+import { taskHistory } from '../features/history/past-tasks.js'
+import { asks, hasNotEnded, isCertain } from '../features/task-ids/task-lookup.js'
 import { ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, taskViews, type TaskView } from './task-view.js'
 import { READ_ONLY, type HostTool } from './tool-descriptor.js'
@@ -178,12 +179,21 @@ async function cancel({ manager }: TaskView, taskId: string, reason: string | un
     () => true,
     () => false,
   )
-  const cancelled = isStored ? `Cancelled task: ${taskId}` : `Cancelled task: ${taskId}${NOT_STORED_YET}`
-  const text = isCancelled ? cancelled : `Task ${taskId} is already ${status}.`
-  return textResult(text, { id: taskId, status, cancelled: isCancelled })
+  const stopping = stoppingText(manager.reads, taskId)
+  const notes = [
+    stopping === undefined ? '' : `. It is ${stopping}. To wait for that, call wait_for_async_tasks with its ID.`,
+    isStored ? '' : `${stopping === undefined ? '. ' : ' '}${NOT_STORED_YET}`,
+  ]
+  const text = isCancelled ? `Cancelled task: ${taskId}` : `Task ${taskId} is already ${status}${stopping ? '' : '.'}`
+  return textResult([text, ...(isCancelled ? notes : notes.slice(0, 1))].join(''), {
+    id: taskId,
+    status,
+    cancelled: isCancelled,
+    ...stoppingFields(manager.reads, taskId),
+  })
 }
 
-const NOT_STORED_YET = '. This could not be stored yet: if the process ends before it is, the task may run again.'
+const NOT_STORED_YET = 'This could not be stored yet: if the process ends before it is, the task may run again.'
 
 /** The input for MCP clients, which have separate tools for the other actions. So this tool is read-only there. */
 const servedSchema = lazily(() => {
@@ -196,7 +206,6 @@ const servedSchema = lazily(() => {
   })
 })
 
-/** The descriptor of `check_async_tasks`. */
 export const checkAsyncTasksTool: HostTool<ReturnType<typeof createCheckAsyncTasksTool>> = {
   name: NAME,
   title: 'Look at background tasks',
@@ -210,6 +219,7 @@ export const checkAsyncTasksTool: HostTool<ReturnType<typeof createCheckAsyncTas
       task_id: [({ id, task_id }) => id ?? task_id, z.string().optional()],
       status: ['status', z.string().optional()],
       is_asking: [(m) => ('status' in m ? m['questions'] !== undefined : undefined), z.boolean().optional()],
+      stopping: ['stopping', z.boolean().optional()],
       counts: [
         (m) =>
           'running' in m

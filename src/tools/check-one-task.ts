@@ -13,7 +13,6 @@ import { defineTool } from './tool.js'
 const fields = lazily(() => checkAsyncTasksSchema().shape)
 const taskId = lazily(() => z.string().describe('ID or unique prefix.'))
 
-/** Stops a task. */
 export const cancelTool = actionTool('cancel', {
   name: 'cancel_async_task',
   title: 'Cancel a background task',
@@ -27,6 +26,7 @@ export const cancelTool = actionTool('cancel', {
     task_id: ['id', z.string()],
     status: ['status', z.string()],
     cancelled: ['cancelled', z.boolean()],
+    stops_within_ms: ['stopsWithinMs', z.number().optional()],
   }),
 })
 
@@ -55,7 +55,6 @@ export const readTool = actionTool('output', {
   }),
 })
 
-/** Answers the question of a task. */
 export const answerTool = actionTool('answer', {
   name: 'answer_async_task',
   title: 'Answer a background task',
@@ -68,7 +67,12 @@ export const answerTool = actionTool('answer', {
     strictObject({
       task_id: taskId(),
       question_id: fields().question_id.describe('If it has several.'),
-      answer: fields().answer.describe('Text, or what its schema asks for.'),
+      // Listed as a text, because some clients refuse a field of several types. The text may be JSON.
+      answer: z
+        .unknown()
+        .pipe(fields().answer)
+        .optional()
+        .meta({ type: 'string', description: 'Text, or JSON that its schema asks for.' }),
       decline: fields().decline.describe(''),
     }),
   output: () => ({

@@ -2,35 +2,40 @@
  * The run of an async task that follows a command task of a cluster (promise S10). With a store, a restarted host also follows the command task to its
  * end, because the id of the command task is stored.
  */
-import type { FindRunner, FlatRunner, RunFunction } from '../engine/runner.js'
+import type { FindRunner, ResolvedRunner, RunFunction } from '../engine/runner.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { completeMessage } from '../command-tasks/task-record.js'
 import { AgentTasksError } from '../errors.js'
 import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
 import { reporterOf, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { endText, outputOf } from './command-texts.js'
+import { hasSucceeded } from '../../machines/task-status.js'
 
 const FOUND_AS = 'submit_commands of a cluster'
 
 /** Returns a runner that follows a command task. The id is in `params`, both at a new launch and after a restart. */
-function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): FlatRunner {
+function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): ResolvedRunner {
   const run: RunFunction = async ({ params }, context) => {
     const commandTaskId = String(params?.['commandTaskId'])
-    const { signal } = context
+    const { signal, durability } = context
+    const { left } = durability ?? {}
+    const following = left === undefined ? signal : AbortSignal.any([signal, left])
     const ended = await tasks
-      .followTask(commandTaskId, { onProgress: reporterOf(context), signal })
+      .followTask(commandTaskId, { onProgress: reporterOf(context), signal: following })
       .catch((error: unknown) => {
-        if (!signal.aborted) throw error
+        if (!following.aborted) throw error
         return undefined
       })
       .finally(onEnd)
+    // The next process follows the command task.
+    if (left?.aborted === true && !signal.aborted) await new Promise(() => undefined)
     if (signal.aborted) {
       await tasks.cancelTask(commandTaskId)
       throw new DOMException('The async task was ended first.', 'AbortError')
     }
     if (ended?.completedAt === undefined) throw lost(commandTaskId)
     const complete = completeMessage(ended)
-    if (complete.status === 'completed') return outputOf(ended, complete)
+    if (hasSucceeded(complete.status)) return outputOf(ended, complete)
     throw new Error(endText(ended, complete))
   }
   return { run, survivesHost: true, isUnique: true, foundAs: FOUND_AS }
@@ -53,7 +58,6 @@ export const findCommandRunner =
   (name) =>
     name === FOUND_AS ? commandRunner(tasks) : undefined
 
-/** Submits a command task to a cluster. */
 export async function submitToCluster(
   tasks: ClusterTasks,
   message: TaskSubmitMessage,

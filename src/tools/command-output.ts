@@ -2,12 +2,12 @@
  * The fields of a command in details of a task, and the last line of its output in lists. The line is shown as JSON text, so that it cannot imitate
  * another line of the list.
  */
-import { outputLogs } from '../async-tasks/output/output-log.js'
+import { outputLogs } from '../features/output/output-log.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
-import { tailOf } from '../async-tasks/output/output-tail.js'
-import { previewText } from '../async-tasks/output/bounded-text.js'
-import { defined } from '../defined.js'
+import { tailOf } from '../features/output/output-tail.js'
+import { previewText } from '../features/output/bounded-text.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { TaskView } from './task-view.js'
 
 /** The fields of a command: what runs, how it ended, and the end of its output. */
@@ -19,7 +19,7 @@ export function commandDetails(view: TaskView, task: AsyncTaskInfo): Readonly<Re
   const outputTail = isTerminal(task) ? task.outputTail : writtenTail(view, task)
   return {
     ...(kind !== undefined && { kind, command }),
-    ...defined({ pid, exitCode, signal, endedProcesses, outputTail }),
+    ...omitUndefined({ pid, exitCode, signal, endedProcesses, outputTail }),
   }
 }
 

@@ -1,9 +1,22 @@
 /** Decides which programs a model may start, in which folders, and with which environment variables. */
-import { boundLines } from '../async-tasks/output/bounded-text.js'
+import { boundLines } from '../features/output/bounded-text.js'
 import { InvalidInputError } from '../errors.js'
-import { isNode, nodeBuiltin } from '../node-builtins.js'
-import { aBoolean, aName, anything, listOf, type OptionType, type OptionTypes } from '../protocol/option-checks.js'
-import { isWithin } from '../regular-file.js'
+import { isNode, nodeBuiltin } from '../system/node-builtins.js'
+import {
+  aBoolean,
+  accepts,
+  aName,
+  anything,
+  aText,
+  custom,
+  integerFrom,
+  listOf,
+  orMinusOne,
+  someOf,
+  withDefault,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
+import { isWithin } from '../system/regular-file.js'
 import { findProgram } from '../runners/find-program.js'
 
 /** The programs that a model may start. An allowed program is not confined: it may start any other program. */
@@ -33,42 +46,32 @@ export interface CommandPolicy {
   readonly maxTimeoutSeconds?: number
 }
 
-const aProgram: OptionType = {
-  expected: 'the name of a program in PATH, or a normal absolute path',
-  accepts: (value) => typeof value === 'string' && isProgram(value),
-}
+const aProgram = custom(
+  'the name of a program in PATH, or a normal absolute path',
+  (value) => typeof value === 'string' && isProgram(value),
+)
 
-const aVariable: OptionType = {
-  expected: 'the name of a variable',
-  accepts: (value) => typeof value === 'string' && /^[^=\0]+$/.test(value),
-}
+const folders = custom(
+  'a folder, or an array of folders',
+  (value) => accepts(aName, value) || accepts(someOf(aName), value),
+)
 
-const folders: OptionType = {
-  expected: 'a folder, or an array of folders',
-  accepts: (value) =>
-    aName.accepts(value) || (Array.isArray(value) && value.length > 0 && value.every((item) => aName.accepts(item))),
-}
-
-export const commandPolicyTypes: OptionTypes<CommandPolicy> = {
+export const commandPolicyTypes = {
   allow: listOf(aProgram),
-  shell: aBoolean,
-  env: listOf(aVariable),
+  shell: withDefault(aBoolean, false),
+  env: listOf(aText('the name of a variable', /^[^=\0]+$/)),
   cwd: folders,
   // `timeoutPolicy` checks this value, which may also be a function.
   defaultTimeoutSeconds: anything,
-  maxTimeoutSeconds: {
-    expected: 'an integer >= 1, or -1 for no limit',
-    accepts: (value) => Number.isInteger(value) && ((value as number) >= 1 || value === -1),
-    isNumber: true,
-  },
-}
+  maxTimeoutSeconds: orMinusOne(integerFrom(1), 'an integer >= 1, or -1 for no limit'),
+} satisfies OptionTypes<CommandPolicy>
 
 /** @throws InvalidInputError if neither or both of `allow` and `shell` are set */
-export function checkCommandPolicy({ allow, shell = false }: CommandPolicy, path: string): void {
-  if (shell && allow !== undefined) {
+export function checkCommandPolicy({ allow, shell }: CommandPolicy, path: string): void {
+  if (shell === true && allow !== undefined) {
     throw new InvalidInputError(`${path}.allow`, allow, 'nothing with shell: true, which can start any program')
   }
-  if (!shell && allow === undefined) throw new InvalidInputError(`${path}.allow`, allow, 'an array of programs')
+  if (shell !== true && allow === undefined) throw new InvalidInputError(`${path}.allow`, allow, 'an array of programs')
 }
 
 function isProgram(name: string): boolean {
@@ -110,9 +113,9 @@ const MAX_TEXT_CHARS = 65_536
 /** The maximum length of a list of names in an error or a description, in characters. */
 const NAMES_CHARS = 1000
 
-/** Checks a call against the policy. */
 export function allowedCommand(policy: CommandPolicy, request: CommandRequest): AllowedCommand | CommandRefusal {
-  const { allow = [], shell = false } = policy
+  const { allow = [] } = policy
+  const shell = policy.shell === true
   const { command, args = [], env = {} } = request
   if (!shell && !allow.includes(command)) {
     return { field: 'params.command', received: command, expected: `one of ${namesOf(allow)}` }
@@ -132,7 +135,6 @@ export function allowedCommand(policy: CommandPolicy, request: CommandRequest): 
   return { argv: shell ? ['/bin/sh', '-c', command] : [command, ...args], cwd: folder.cwd, env }
 }
 
-/** Writes a list of names on one line. */
 export function namesOf(names: readonly string[]): string {
   return names.length === 0
     ? 'none'

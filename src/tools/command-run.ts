@@ -4,7 +4,8 @@
  * When the async task is cancelled or its deadline passes, the command task is cancelled. When the command task ends, the run ends. If somebody else
  * cancels the command task, the run fails with an error that says so.
  */
-import type { FlatRunner, RunContext, RunFunction } from '../engine/runner.js'
+import { isSuspension } from '../async-tasks/cancel-reason.js'
+import type { ResolvedRunner, RunContext, RunFunction } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type {
@@ -15,14 +16,14 @@ import type {
   TaskSubmitMessage,
 } from '../protocol/command-tasks.js'
 import { endText, outputOf, progressText, stepName } from './command-texts.js'
+import { hasSucceeded } from '../../machines/task-status.js'
 
-/** A command task that was submitted for an async task. */
 export interface CommandRun {
   readonly commandTaskId: string
   readonly instanceId: string
   readonly queuePosition: number
   /** The run of the async task, which ends when the command task does. */
-  readonly runner: FlatRunner
+  readonly runner: ResolvedRunner
   /** Register it with the async task: its abort cancels the command task, even if the runner was never called. */
   readonly abortController: AbortController
   /** The additional input of the run, with which a later process resumes the run. */
@@ -33,13 +34,11 @@ export interface CommandRun {
   abandon(): void
 }
 
-/** Why the command task was not submitted. */
 export interface SubmitRefusal {
   readonly error: string
   readonly code: SubmitErrorCode
 }
 
-/** Submits a command task and follows it from its first event. */
 export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitMessage): CommandRun | SubmitRefusal {
   const submitted = taskManager.submitTask(message)
   if ('error' in submitted) return submitted
@@ -48,19 +47,26 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
   if (task === undefined) throw new Error(`Command task ${taskId} was accepted, but the task manager does not know it.`)
   const end = followTask(taskManager, task)
   const abortController = new AbortController()
+  const { signal } = abortController
   const cancel = (): void => {
     taskManager.cancelTask(taskId)
   }
-  abortController.signal.addEventListener('abort', cancel, { once: true })
+  const onAbort = (): void => {
+    // With a store, the command task is kept, as the async task is.
+    if (!isSuspension(signal) || taskManager.persistence === undefined) cancel()
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
   // The record of the async task keeps the controller after the end, so the listener must be removed.
-  const release = (): void => abortController.signal.removeEventListener('abort', cancel)
+  const release = (): void => signal.removeEventListener('abort', onAbort)
   void end.complete.then(release)
   const run: RunFunction = async (_input, context) => {
     end.attach(context)
     const complete = await end.complete
-    // The async task has ended already, so its result would be ignored.
-    if (abortController.signal.aborted) throw new DOMException('The async task was ended first.', 'AbortError')
-    if (complete.status === 'completed') return outputOf(task, complete)
+    // The async task has ended already, so its result would be ignored. Or the command task was kept for the next process.
+    if (complete === undefined || (signal.aborted && !isSuspension(signal))) {
+      throw new DOMException('The async task was ended first.', 'AbortError')
+    }
+    if (hasSucceeded(complete.status)) return outputOf(task, complete)
     throw new Error(endText(task, complete))
   }
   // The runner is bound to this task (`isBound`). It cannot be found by name, because a subagent may have the name that the model chose.
@@ -81,8 +87,8 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
 }
 
 interface FollowedTask {
-  /** Resolves when the task ends. Every task ends (promise S1). */
-  readonly complete: Promise<TaskCompleteMessage>
+  /** Resolves when the task ends (promise S1). Resolves with undefined if the task manager is disposed first and keeps the task. */
+  readonly complete: Promise<TaskCompleteMessage | undefined>
   /** Reports the earlier progress messages, and from then on each new one, to the run. */
   attach(context: RunContext): void
   /** Stops following. Call it when the command task was not stored, because then it never ends. */
@@ -98,11 +104,14 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
     else report(message)
   })
   const stop = (): void => following.unsubscribe()
-  const complete = new Promise<TaskCompleteMessage>((resolve) => {
-    const waiting = taskManager.complete$.subscribe((message) => {
-      if (message.taskId !== task.id) return
-      stop()
-      resolve(message)
+  const complete = new Promise<TaskCompleteMessage | undefined>((resolve) => {
+    const waiting = taskManager.complete$.subscribe({
+      next: (message) => {
+        if (message.taskId !== task.id) return
+        stop()
+        resolve(message)
+      },
+      complete: () => resolve(undefined),
     })
     following.add(waiting)
   })
@@ -116,7 +125,6 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
   }
 }
 
-/** Returns a function that reports the progress messages of a command task to the run of an async task. */
 export function reporterOf(context: RunContext): (message: TaskProgressMessage) => void {
   let done = 0
   return (message) => {

@@ -1,7 +1,7 @@
 /** The texts about a command task that a model reads: its progress and its end. */
 import type { OutputObject } from '../../machines/records.js'
-import { previewText } from '../async-tasks/output/bounded-text.js'
-import { toJsonText } from '../json/json-text.js'
+import { previewText } from '../features/output/bounded-text.js'
+import { toJsonText } from '../data/json-text.js'
 import {
   statusText,
   type CommandError,
@@ -10,17 +10,13 @@ import {
   type TaskCompleteMessage,
   type TaskProgressMessage,
 } from '../protocol/command-tasks.js'
+import { wasStopped } from '../../machines/task-status.js'
 
 /** The maximum length of a result in a progress line, in characters. The final text has the whole result. */
 const LINE_CHARS = 500
 
-interface Step {
-  readonly tool_name: string
-  readonly intention: string
-}
-
 /** A command in a few words: its tool, and its intention if it has one. */
-export function stepName({ tool_name, intention }: Step): string {
+export function stepName({ tool_name, intention }: { readonly tool_name: string; readonly intention: string }): string {
   return intention === '' ? tool_name : `${tool_name} (${previewText(intention, 100)})`
 }
 
@@ -34,7 +30,6 @@ export function progressText(message: TaskProgressMessage): string {
   return `${place}: ${previewText(outcomeText(status, result, error), LINE_CHARS)}`
 }
 
-/** The output of an async task whose command task completed. */
 export function outputOf(task: Task, complete: TaskCompleteMessage): OutputObject {
   const { results, summary, taskId, instanceId } = complete
   return {
@@ -56,7 +51,7 @@ export function endText(task: Task, complete: TaskCompleteMessage): string {
 
 function reasonOf(task: Task, { status, error, summary, instanceId }: TaskCompleteMessage): string {
   const why = error === undefined ? '' : ` ${error.code}: ${error.message}`
-  if (status === 'cancelled') return `was cancelled elsewhere, not by this async task.${why}`
+  if (wasStopped(status)) return `was cancelled elsewhere, not by this async task.${why}`
   const { failedCommandIndex: index } = summary
   const command = index === undefined ? undefined : task.commands[index]
   return index === undefined || command === undefined

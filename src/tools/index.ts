@@ -7,8 +7,8 @@ export { createCheckAsyncTasksTool } from './check-async-tasks.js'
 export type { CheckAsyncTasksOptions, CheckAsyncTasksParams } from './check-async-tasks.js'
 export { createWaitForAsyncTasksTool } from './wait-for-async-tasks.js'
 export type { WaitForAsyncTasksOptions } from './wait-for-async-tasks.js'
-export { createSendToTaskTool } from './send-to-task.js'
-export type { SendToTaskOptions } from './send-to-task.js'
+export { createSendToTaskTool } from '../features/questions/tool.js'
+export type { SendToTaskOptions } from '../features/questions/tool.js'
 export { createSubmitCommandsTool } from './submit-commands.js'
 export type { SubmitCommandsOptions } from './submit-commands.js'
 export { findCommandRunner } from './cluster-command-run.js'
@@ -20,7 +20,7 @@ export { BaseDeclarativeTool, buildInvocation } from './declarative-tool.js'
 export type { ToolInvocation } from './declarative-tool.js'
 
 // A host that asks a person the questions of tasks
-export type { QuestionAsker } from '../async-tasks/questions/question-askers.js'
+export type { QuestionAsker } from '../features/questions/question-askers.js'
 
 // Your own tools
 export { defineTool } from './tool.js'

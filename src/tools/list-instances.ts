@@ -1,10 +1,10 @@
 /** The tool list_instances: the instances that submit_commands can use, and their tools. */
 import { z } from 'zod'
-import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
-import { defined } from '../defined.js'
+import { boundLines, previewText } from '../features/output/bounded-text.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { lazily } from '../protocol/lazily.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import type { InstanceSource, InstanceTool, ListedInstance } from './instance-source.js'
 import { readToolOptions } from './task-tool-options.js'
 import type { ToolDescriptor } from './tool-descriptor.js'
@@ -55,17 +55,12 @@ export function createListInstancesTool(source: InstanceSource, maxChars: number
   })
 }
 
-interface Described {
-  readonly lines: readonly string[]
-  readonly entry: Readonly<Record<string, unknown>>
-}
-
 async function describeInstance(
   { id, state: connection, isPaused, error, listTools }: ListedInstance,
   isDetailed: boolean,
-): Promise<Described> {
+): Promise<{ readonly lines: readonly string[]; readonly entry: Readonly<Record<string, unknown>> }> {
   const state = isPaused === true ? `${connection}, paused` : connection
-  const entry = { id, state, ...defined({ error }) }
+  const entry = { id, state, ...omitUndefined({ error }) }
   if (listTools === undefined) {
     return { lines: [`${id} (${state})${error === undefined ? '' : `: ${error}`}`], entry }
   }
@@ -90,7 +85,6 @@ function toolLine({ name, description = '', inputSchema }: InstanceTool, isDetai
   return `- ${name}${about === '' ? '' : `: ${about}`}${schema}`
 }
 
-/** The descriptor of `list_instances`. */
 export const listInstancesTool: ToolDescriptor = {
   name: NAME,
   title: 'List the instances',

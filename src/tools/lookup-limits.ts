@@ -1,13 +1,12 @@
 /** Ends the lookup of a subagent, which may hang, when the call is aborted, the deadline of the task passes, or the manager is disposed. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { clearLongTimeout, setLongTimeout } from '../clock.js'
+import { clearLongTimeout, setLongTimeout } from '../system/clock.js'
 import { DisposedError } from '../errors.js'
 
 export interface LookupLimits {
   readonly manager: AsyncTaskManager
   /** The deadline of the task, in ms; absent without a deadline. If the lookup takes longer, the task is overdue before it starts. */
   readonly timeoutMs?: number
-  /** The signal of the call. */
   readonly signal: AbortSignal | undefined
 }
 

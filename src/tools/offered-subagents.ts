@@ -1,14 +1,12 @@
 /** The subagents that a person may launch, for example on the page. A manager without a host offers none. */
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { Feature } from '../async-tasks/feature.js'
-import type { FlatSubagent } from './subagents.js'
+import type { ResolvedSubagent } from './subagents.js'
 
-/** The subagents that a host offers. */
 export interface SubagentOffer {
   /** The owner of a launched task if the person names no owner. */
   readonly owner: string
-  /** The subagents by name. */
-  readonly list: () => ReadonlyMap<string, FlatSubagent>
+  readonly list: () => ReadonlyMap<string, ResolvedSubagent>
   /** Calls `launch`, unless the owner is at its limit of tasks. */
   readonly launching: (owner: string, launch: () => ActiveTaskInfo) => ActiveTaskInfo
 }

@@ -1,10 +1,12 @@
 /** Adds overdue results to the results of other tools, because a busy agent starts no turn in which it would receive them (promise F11). */
-import { notes } from '../async-tasks/notes.js'
+import type { HoldLease } from '../features/delivery/leases.js'
+import { notes } from '../features/notes/notes.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/delivery/reminder-service.js'
-import { defined } from '../defined.js'
+import type { AsyncTaskReminderService, LeasedReminder } from '../features/delivery/reminder-service.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { StoreError } from '../store/store-errors.js'
-import { refuseContext, type Tool, type ToolContext, type ToolResult } from './tool.js'
+import { receiverOf } from './call-leases.js'
+import { refuseContext, withDeliveries, type Tool, type ToolContext, type ToolResult } from './tool.js'
 
 /** Which results are added, and when. */
 export interface OverdueOptions {
@@ -17,8 +19,13 @@ export interface OverdueOptions {
 
 /** Returns the tool with this addition: its results also carry the overdue results of the owner. */
 export function withOverdue<T extends Tool>(tool: T, options: OverdueOptions): T {
-  const execute = async (input: never, context: ToolContext = {}): Promise<ToolResult> =>
-    refuseContext(tool.name, context) ?? (await addOverdue(await tool.execute(input, context), context, options))
+  const execute = async (input: never, context: ToolContext = {}): Promise<ToolResult> => {
+    const refusal = refuseContext(tool.name, context)
+    if (refusal !== undefined) return refusal
+    // The call belongs to the turn in which it was made.
+    const hold = receiverOf(context.hold)
+    return addOverdue(await tool.execute(input, context), { ...context, hold }, options)
+  }
   // The description and the schema are getters. A spread would evaluate them now.
   return Object.defineProperties(
     {},
@@ -28,7 +35,7 @@ export function withOverdue<T extends Tool>(tool: T, options: OverdueOptions): T
 
 async function addOverdue(
   result: ToolResult,
-  { signal, detach, hold }: ToolContext,
+  { signal, detach, hold }: ToolContext & { readonly hold: HoldLease },
   options: OverdueOptions,
 ): Promise<ToolResult> {
   const isReceived = (): boolean => signal?.aborted !== true && detach?.aborted !== true
@@ -40,10 +47,10 @@ async function addOverdue(
     return result
   }
   const { text, deliveryId, taskIds, questions } = reminder
-  if (hold === undefined) reminder.acknowledge()
-  else hold(reminder)
-  const notification = { deliveryId, taskIds, ...defined({ questions }) }
-  return { ...result, llmContent: `${result.llmContent}\n\n${text}`, metadata: { ...result.metadata, notification } }
+  hold(reminder)
+  const notification = { deliveryId, taskIds, ...omitUndefined({ questions }) }
+  const llmContent = `${result.llmContent}\n\n${text}`
+  return withDeliveries({ ...result, llmContent, metadata: { ...result.metadata, notification } }, [deliveryId])
 }
 
 function isOverdue({ manager, owner, maxDelayMs }: OverdueOptions): boolean {

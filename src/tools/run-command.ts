@@ -1,12 +1,12 @@
 /** The tool run_command: runs a program as a command, and returns its output or leaves it running in the background. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
-import { defined } from '../defined.js'
-import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { boundLines, previewText } from '../features/output/bounded-text.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { FlatRunner, RunFunction } from '../engine/runner.js'
-import { PausedError, TaskLimitError } from '../errors.js'
+import type { ResolvedRunner, RunFunction } from '../engine/runner.js'
+import { TaskLimitError } from '../errors.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
 import { checkOptions, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
@@ -22,7 +22,7 @@ import {
 } from './command-policy.js'
 import { backgroundAfterSchema, earlierOf } from './background-after.js'
 import { afterFields, keyField, readWaits } from './task-after.js'
-import { launchedResult, pausedRefusal, queuedResult, runInPlace, type TaskCall } from './task-runs.js'
+import { backgroundResultOf, refusedInPlace, runInPlace, type TaskCall } from './task-runs.js'
 import {
   limitsText,
   timeoutPolicy,
@@ -98,7 +98,6 @@ const optionTypes: OptionTypes<RunCommandOptions> = {
 
 const NAME = 'run_command'
 
-/** The note for the model about a command line that ends in `&`. */
 const BACKGROUND_NOTE = ' Its line ends in "&": it runs as with async: true.'
 
 /** After a stop: how long the program may take to end, and after which time the call returns, in ms. */
@@ -127,7 +126,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
   const { defaultTimeoutSeconds, maxTimeoutSeconds } = commands
   const timeouts: TimeoutSettings = {
     ...options,
-    ...defined({ defaultTimeoutSeconds, maxTimeoutSeconds }),
+    ...omitUndefined({ defaultTimeoutSeconds, maxTimeoutSeconds }),
   }
   // Programs in the background, such as servers and watchers, run until they are stopped, so they have no default deadline.
   const inBackground: TimeoutSettings = {
@@ -178,13 +177,10 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         context.onLaunched?.(task.id)
         await untilStored(manager, task.id)
         const what = `command ${previewText(call.input.goalPrompt, 200)} (ID: ${task.id}).${isBackground && !asked ? BACKGROUND_NOTE : ''}`
-        return task.status === 'queued'
-          ? queuedResult(manager, task, timeout, what)
-          : launchedResult(task, timeout, what)
+        return backgroundResultOf(call, task, what)
       } catch (error) {
-        if (error instanceof PausedError) return pausedRefusal(error)
         if (error instanceof TaskLimitError) return limitRefusal(manager, shared.followUps, call.input, error)
-        throw error
+        return refusedInPlace(error)
       }
     },
   })
@@ -211,7 +207,7 @@ function descriptionOf({ shell = false, allow = [], env }: CommandPolicy): strin
 
 /** The input for the task of a command. The launch is refused when no slot is free. */
 export function commandInput({ shell }: CommandPolicy, allowed: AllowedCommand): LaunchTaskInput {
-  const { argv } = allowed
+  const { argv, cwd } = allowed
   return {
     subagentName: nameOf(allowed),
     goalPrompt: previewText(shell === true ? (argv.at(-1) ?? '') : commandLine(argv), GOAL_CHARS),
@@ -219,6 +215,7 @@ export function commandInput({ shell }: CommandPolicy, allowed: AllowedCommand):
     command: [...argv],
     graceMs: STOP_MS.task,
     whenFull: 'refuse',
+    params: { cwd },
   }
 }
 
@@ -231,7 +228,7 @@ function nameOf({ argv: [program] }: AllowedCommand): string {
 export function commandRunner(
   { argv: [program, ...args], cwd, env }: AllowedCommand,
   manager: AsyncTaskManager,
-): FlatRunner {
+): ResolvedRunner {
   const { clock } = manager.reads
   const run: RunFunction = (input, context) =>
     literalRunner({
@@ -251,15 +248,14 @@ function limitRefusal(
   manager: AsyncTaskManager,
   { cancel }: FollowUps,
   { after, concurrencyKey }: TaskCall['input'],
-  { message }: TaskLimitError,
+  { message, owner }: TaskLimitError,
 ): ToolResult {
   const max = manager.getMaxCommands()
-  const reason = (after ?? concurrencyKey) === undefined ? `Max commands (${max}) reached` : message
+  const reason = (after ?? concurrencyKey ?? owner) === undefined ? `Max commands (${max}) reached` : message
   const advice = `Wait until one has ended (wait_for_async_tasks), or cancel one (${cancel}).`
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
 
-/** The descriptor of `run_command`. */
 export const runCommandTool: HostTool<ReturnType<typeof createRunCommandTool> | undefined> = {
   name: NAME,
   title: 'Run a program',
@@ -275,6 +271,7 @@ export const runCommandTool: HostTool<ReturnType<typeof createRunCommandTool> | 
       ...clampedFields(),
     }),
   ),
+  answersLater: ({ async: isAsync, command }) => isAsync === true || readLine(String(command)).isBackground,
   // A command takes this slot in the background and while its call waits for it.
   slotOf: () => 'command',
   create: ({ owned, launching, commands }) => commands && createRunCommandTool({ ...owned, ...launching, commands }),

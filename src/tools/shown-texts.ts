@@ -1,12 +1,12 @@
 /** Tracks which results were shown to a model. If the text of a result was cut, its record is kept until the model has read the rest. */
-import { acknowledgePulled, noteShown } from '../async-tasks/delivery/leases.js'
-import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
+import { noteShown } from '../features/delivery/leases.js'
+import { pushSubscribers } from '../features/delivery/push-subscribers.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { isOfOtherRun } from '../async-tasks/families/families.js'
+import { isOfOtherRun } from '../features/families/families.js'
 import { isTerminal, isUndelivered } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { fittingNotifications, type NotificationFrame } from '../async-tasks/delivery/notifications.js'
-import { defined } from '../defined.js'
+import { fittingNotifications, type NotificationFrame } from '../features/delivery/notifications.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { StoreError } from '../store/store-errors.js'
 import type { TaskView } from './task-view.js'
 
@@ -21,7 +21,7 @@ export interface ShownDelivery {
 /** The metadata of a tool's result that contains the results of these tasks. */
 export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: string | undefined): ShownDelivery {
   return {
-    ...defined({ deliveryId }),
+    ...omitUndefined({ deliveryId }),
     ...(tasks.some(({ isRepeat }) => isRepeat) && { isRepeat: true }),
   }
 }
@@ -43,24 +43,16 @@ export async function markShown(
     if (!isUndelivered(task)) noteShown(manager, task.id, false)
     return shownDelivery([task], undefined)
   }
-  const markRead = (): void => noteShown(manager, task.id, true)
-  if (hold === undefined && reads.persistence === undefined) {
-    reads.batch(() => {
-      markRead()
-      acknowledgePulled(manager, [task.id])
-    })
-    return {}
-  }
   // There is no lease if another message has the result, or if a push subscriber will send one.
   const lease = reads.use(pushSubscribers).has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
   if (lease?.stored !== undefined) await lease.stored
   const acknowledge = (): void =>
     reads.batch(() => {
-      markRead()
+      noteShown(manager, task.id, true)
       lease?.acknowledge()
     })
-  if (hold === undefined) acknowledge()
-  else hold({ taskIds: [task.id], acknowledge, release: () => lease?.release() })
+  const { deliveryId } = lease ?? {}
+  hold({ deliveryId, taskIds: [task.id], acknowledge, release: (how) => lease?.release(how) })
   return shownDelivery([task], reads.persistence && lease?.deliveryId)
 }
 
@@ -79,10 +71,9 @@ export async function markAsked(
   try {
     const lease = manager.lease({ taskIds: [], questions })
     if (lease === undefined) return
-    const { acknowledge, release, stored } = lease
+    const { deliveryId, acknowledge, release, stored } = lease
     if (stored !== undefined) await stored
-    if (hold === undefined) acknowledge()
-    else hold({ taskIds: [], acknowledge, release })
+    hold({ deliveryId, taskIds: [], acknowledge, release })
   } catch (error) {
     // The questions are still owed. The manager has reported the error.
     if (!(error instanceof StoreError)) throw error

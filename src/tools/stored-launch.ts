@@ -1,5 +1,6 @@
 /** Waits until a launch is stored, before the model receives the id of the task. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { endedAs } from '../../machines/task-status.js'
 import { StoreError } from '../store/store-errors.js'
 
 /**
@@ -17,7 +18,7 @@ export async function untilStored(manager: AsyncTaskManager, taskId: string): Pr
 /** @throws StoreError when the launch of the task could not be stored */
 export function checkStored(manager: AsyncTaskManager, taskId: string): void {
   const record = manager.getTask(taskId)
-  if (record?.status === 'failed' && record.errorCode === 'NOT_STORED') {
+  if (endedAs(record, 'failed') && record.errorCode === 'NOT_STORED') {
     throw new StoreError('STORE_FAILED', record.error)
   }
 }

@@ -1,11 +1,11 @@
 /** Subagents of the tool `task`. A subagent is a name, and a function that runs a request. */
 import type { z } from 'zod'
-import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
-import { flatRunner, toFlatRunner } from '../engine/definition.js'
-import type { FlatRunner, RunFunction, RunInput, RunnerDefinition } from '../engine/runner.js'
+import { boundLines, previewText } from '../features/output/bounded-text.js'
+import { resolveRunner, toFlatRunner } from '../engine/definition.js'
+import type { ResolvedRunner, RunFunction, RunInput, RunnerDefinition } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
-import { jsonBytes } from '../json/json-size.js'
-import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
+import { jsonBytes } from '../data/json-size.js'
+import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
 
 /** The input of a subagent's run: the parameters of the call of the tool `task`, and facts about the launched task. */
 export interface SubagentRequest extends Omit<RunInput, 'params'> {
@@ -55,7 +55,7 @@ export interface SubagentDefinition extends RunnerDefinition<SubagentRequest> {
 }
 
 /** A subagent in the form of a definition, whose `run` is a function. */
-export interface FlatSubagent extends SubagentDefinition {
+export interface ResolvedSubagent extends SubagentDefinition {
   readonly run: SubagentRunner
 }
 
@@ -99,21 +99,19 @@ export function contextLines(
   schemaOf: (schema: z.ZodType) => object,
 ): string[] {
   const title = 'The context of a subagent, as JSON Schema:'
-  let room = bytes - lineBytes(title)
+  // As a part of a JSON text, a line has a line break, in as many bytes as the quotes.
+  let room = bytes - jsonBytes(title)
   const lines = entries.flatMap((entry) => {
     if (typeof entry === 'string' || entry.contextSchema === undefined) return []
     const schema = schemaText(entry.contextSchema, schemaOf)
     const line = `- ${entry.name}: ${schema ?? ''}`
-    const size = lineBytes(line)
+    const size = jsonBytes(line)
     if (schema === undefined || size > room) return []
     room -= size
     return [line]
   })
   return lines.length === 0 ? [] : [title, ...lines]
 }
-
-/** The size of a line as a part of a JSON text, with its line break, in bytes. */
-const lineBytes = (line: string): number => jsonBytes(line)
 
 /** The JSON Schema of a context; undefined if it cannot be made, because the schema comes from another library or another version of zod. */
 function schemaText(schema: z.ZodType, schemaOf: (schema: z.ZodType) => object): string | undefined {
@@ -139,11 +137,11 @@ export function bindSubagent(
   resolve: ResolveSubagent,
   params: SubagentParams,
   signal?: AbortSignal,
-): Promise<FlatRunner | undefined> {
+): Promise<ResolvedRunner | undefined> {
   return orAborted(lookUp(resolve, params), signal)
 }
 
-async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<FlatRunner | undefined> {
+async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<ResolvedRunner | undefined> {
   try {
     // A host in JavaScript may resolve to any value, so the value is checked.
     const found: unknown = await resolve(params.subagent_name)
@@ -171,11 +169,11 @@ export function furtherInput({
 }
 
 /** Returns the definition that runs the tasks of a subagent. The input of its run contains the whole request. */
-export function definitionOf(subagent: Subagent): FlatRunner {
-  return takingRequests(flatRunner(subagent))
+export function definitionOf(subagent: Subagent): ResolvedRunner {
+  return takingRequests(resolveRunner(subagent))
 }
 
-function takingRequests(subagent: FlatRunner<SubagentRequest>): FlatRunner {
+function takingRequests(subagent: ResolvedRunner<SubagentRequest>): ResolvedRunner {
   return {
     ...subagent,
     run: ({ params, ...input }, context) => {
@@ -191,9 +189,8 @@ function takingRequests(subagent: FlatRunner<SubagentRequest>): FlatRunner {
   }
 }
 
-/** A subagent by its name, as the tool `task` lists it. */
 export function subagentEntry(name: string, subagent: Subagent): SubagentEntry {
-  const { description, contextSchema } = flatRunner(subagent)
+  const { description, contextSchema } = resolveRunner(subagent)
   return { name, description, contextSchema }
 }
 

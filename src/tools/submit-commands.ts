@@ -1,15 +1,16 @@
 /** The tool submit_commands, which runs commands on an instance as a command task. An async task follows the command task to its end (promise S10). */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
-import { defined } from '../defined.js'
-import { PausedError } from '../errors.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { ActiveTaskInfo } from '../../machines/records.js'
-import { previewText } from '../async-tasks/output/bounded-text.js'
+import { previewText } from '../features/output/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
+import { pendingLaunches } from '../async-tasks/pending-launches.js'
 import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { NOT_STORED } from '../command-tasks/submission.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import { turnLaunches, type LaunchedWork } from '../features/kept-turns/turn-launches.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
 import { checkOptions, objectWith, required, type OptionTypes } from '../protocol/option-checks.js'
@@ -18,9 +19,10 @@ import { submitToCluster } from './cluster-command-run.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import {
   foregroundRefusal,
+  backgroundResultOf,
   launchedResult,
   limitRefusal,
-  pausedRefusal,
+  heldRefusal,
   refusedInPlace,
   runInPlace,
 } from './task-runs.js'
@@ -117,8 +119,8 @@ export function createSubmitCommandsTool(
   const { taskManager } = options
   const description =
     'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
-    'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
-    'progress, and their result is delivered automatically. With async: false the call returns the result.'
+    'default the call returns at once and the commands run in the background, and their result is delivered ' +
+    'automatically. With async: false the call returns the result.'
   return defineTool({
     name: NAME,
     description,
@@ -135,21 +137,44 @@ export function createSubmitCommandsTool(
         const id = manager.createTaskId(idPrefix(params.task_name))
         const launchInput = (run: CommandRun): LaunchTaskInput => ({
           id,
-          subagentName: previewText(params.task_name, 100),
+          subagentName,
           goalPrompt: goalOf(params),
           abortController: run.abortController,
           ...inputOf(timeout),
-          ...defined({ params: run.params }),
+          ...omitUndefined({ params: run.params }),
         })
         return { message: toMessage(params, id), launchInput }
       }
       const { followUps } = shared
       // The command task is submitted before the async task is launched, because a launched task starts at once.
       const { owner = DEFAULT_OWNER } = options
-      if (manager.reads.pauses.concern(owner)) {
-        return pausedRefusal(new PausedError(owner), 'Submit the commands again when a person has resumed them.')
+      const subagentName = previewText(params.task_name, 100)
+      const work = { subagentName, goalPrompt: goalOf(params), owner, params }
+      const earlier = isAsync ? manager.reads.use(turnLaunches).take(work)?.record : undefined
+      if (earlier !== undefined) {
+        return backgroundResultOf(
+          { manager, timeout, followUps },
+          earlier,
+          `command task '${subagentName}' (ID: ${earlier.id}).`,
+        )
       }
-      if (isAsync) return launchCommands({ manager, taskManager, timeout, followUps, prepare, signal: context.signal })
+      const hold = manager.reads.ownerHold(owner)
+      if (hold !== undefined) {
+        return heldRefusal(hold.refusal(), 'Submit the commands again when a person has resumed them.')
+      }
+      if (isAsync) {
+        const launch = launchCommands({
+          manager,
+          taskManager,
+          owner,
+          timeout,
+          followUps,
+          prepare,
+          work,
+          signal: context.signal,
+        })
+        return manager.reads.use(pendingLaunches).track(owner, launch)
+      }
       const refusal = foregroundRefusal(manager)
       if (refusal !== undefined) return refusal
       const { message, launchInput } = prepare()
@@ -179,9 +204,11 @@ interface Launch {
   readonly manager: AsyncTaskManager
   readonly taskManager: TaskManager | ClusterTasks
   readonly timeout: EffectiveTimeout
-  readonly followUps: FollowUps
+  readonly followUps: Required<FollowUps>
+  readonly owner: string
   readonly prepare: () => Prepared
-  /** The signal that aborts the call. */
+  /** What makes two launches the same. */
+  readonly work: LaunchedWork
   readonly signal: AbortSignal | undefined
 }
 
@@ -190,10 +217,10 @@ const SUBMIT_MS = 600_000
 
 /** Reserves a slot before it submits the command task. So no command task is submitted without an async task that follows it. */
 async function launchCommands(launch: Launch): Promise<ToolResult> {
-  const { manager, taskManager, timeout, followUps, prepare, signal } = launch
+  const { manager, taskManager, owner, timeout, followUps, prepare, work, signal } = launch
   const isRemote = areOfCluster(taskManager)
-  const reservationId = manager.tryReserveAsyncSlot(isRemote ? { ttlMs: SUBMIT_MS } : {})
-  if (reservationId === null) return limitRefusal(manager, followUps)
+  const reservationId = manager.tryReserveAsyncSlot({ owner, ...(isRemote && { ttlMs: SUBMIT_MS }) })
+  if (reservationId === null) return limitRefusal(manager, followUps, owner)
   try {
     const { message, launchInput } = prepare()
     const run = isRemote ? await submitToCluster(taskManager, message) : submitCommandTask(taskManager, message)
@@ -202,8 +229,9 @@ async function launchCommands(launch: Launch): Promise<ToolResult> {
     try {
       if (isRemote) signal?.throwIfAborted()
       const task = manager.launch(launchInput(run), run.runner, reservationId)
+      manager.reads.use(turnLaunches).add(task.id, work)
       await untilStored(manager, task.id)
-      return launched(run, message.commands.length, task, timeout)
+      return launched(run, message.commands.length, task, timeout, followUps)
     } catch (error) {
       run.abandon()
       throw error
@@ -218,11 +246,12 @@ function launched(
   count: number,
   asyncTask: ActiveTaskInfo,
   timeout: EffectiveTimeout,
+  followUps: Required<FollowUps>,
 ): ToolResult {
   const what =
     `command task '${asyncTask.subagentName}' (ID: ${asyncTask.id}) of ${count} command(s) on instance ` +
     `${instanceId}, number ${queuePosition} in its queue.`
-  return launchedResult(asyncTask, timeout, what, { commandTaskId, instanceId, queuePosition })
+  return launchedResult(asyncTask, timeout, what, followUps, { commandTaskId, instanceId, queuePosition })
 }
 
 function submitRefused({ error, code }: SubmitRefusal): ToolResult {
@@ -244,8 +273,8 @@ function toMessage(
     ...rest,
     // The metadata of the command task contains the id of the async task that follows it.
     metadata: { asyncTaskId },
-    ...defined({ instanceId: named }),
-    commands: calls.map(({ timeout, ...call }) => ({ ...call, ...defined({ timeout }) })),
+    ...omitUndefined({ instanceId: named }),
+    commands: calls.map(({ timeout, ...call }) => ({ ...call, ...omitUndefined({ timeout }) })),
   }
 }
 
@@ -259,7 +288,6 @@ function idPrefix(name: string): string {
   return words.slice(0, 40).replace(/^-+|-+$/g, '') || 'commands'
 }
 
-/** The descriptor of `submit_commands`. */
 export const submitCommandsTool: HostTool<ReturnType<typeof createSubmitCommandsTool> | undefined> = {
   name: NAME,
   title: 'Run commands on an instance',
@@ -269,6 +297,7 @@ export const submitCommandsTool: HostTool<ReturnType<typeof createSubmitCommands
   hints: STARTS_WORK,
   output: launchOutput,
   needsInstances: true,
+  answersLater: (args) => args['async'] !== false,
   slotOf: (args) => (args['async'] === false ? 'inPlace' : 'background'),
   create: ({ owned, launching, taskManager }) =>
     taskManager && createSubmitCommandsTool({ ...owned, ...launching, taskManager }),

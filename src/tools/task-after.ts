@@ -1,13 +1,13 @@
 /** The parameters that let a task wait before it starts: for other tasks (promise F15), or for a key (promise F18). */
 import { z } from 'zod'
-import { ownerOfRun } from '../../machines/families.js'
+import { ownerOfRun } from '../../machines/parts/families.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
-import { lookUpTask } from '../async-tasks/task-lookup.js'
-import { defined } from '../defined.js'
+import { lookUpTask } from '../features/task-ids/task-lookup.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { lazily } from '../protocol/lazily.js'
 import { concurrencyKey, MAX_AFTER, ON_FAILED_DEPENDENCY, type LaunchTaskInput } from '../protocol/async-tasks.js'
-import { isoTime } from '../text/duration.js'
+import { isoTime } from '../data/duration.js'
 import { validationError, type ToolResult } from './tool.js'
 
 export const keyField = lazily(() =>
@@ -53,7 +53,7 @@ export function readWaits(
   { after = [], on_failed_dependency: onFailedDependency, concurrency_key: concurrencyKey }: WaitParams,
   { tool, manager, isAsync, parentId, owner: given = DEFAULT_OWNER }: NamingCall,
 ): { readonly input: Partial<LaunchTaskInput> } | { readonly refusal: ToolResult } {
-  if (after.length === 0) return { input: defined({ concurrencyKey }) }
+  if (after.length === 0) return { input: omitUndefined({ concurrencyKey }) }
   if (!isAsync) return { refusal: validationError(tool, 'params.after', after, 'nothing without async: true') }
   const owner = parentId === undefined ? given : ownerOfRun(parentId)
   const ids: string[] = []
@@ -71,5 +71,5 @@ export function readWaits(
           : `the id of a task that is kept; the record of this one was pruned at ${isoTime(found.pruned.prunedAt)}`
     return { refusal: validationError(tool, `params.after[${index}]`, named, expected) }
   }
-  return { input: { after: ids, ...defined({ onFailedDependency, concurrencyKey }) } }
+  return { input: { after: ids, ...omitUndefined({ onFailedDependency, concurrencyKey }) } }
 }

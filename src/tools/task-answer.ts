@@ -1,20 +1,19 @@
 /** Answers the questions of tasks, and explains to the model how to answer them. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
-import { boundLines } from '../async-tasks/output/bounded-text.js'
+import { boundLines } from '../features/output/bounded-text.js'
 import {
   answerHint,
   expectedAnswer,
   questionWords,
   valueAnswer,
   writtenAnswer,
-} from '../async-tasks/questions/question-texts.js'
-import { toOneLine } from '../text/control-characters.js'
+} from '../features/questions/question-texts.js'
+import { toOneLine } from '../data/control-characters.js'
 import { InvalidInputError } from '../errors.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
 import type { TaskView } from './task-view.js'
 import { textResult, validationError, type ToolResult } from './tool.js'
 
-/** The parameters of a call that answers a question. */
 interface AnswerParams {
   readonly question_id?: string | undefined
   readonly answer?: string | number | boolean | Record<string, unknown> | undefined
@@ -30,7 +29,6 @@ export function howToAnswer(task: AsyncTaskInfo, followUps?: FollowUps): string 
   return boundLines(answerHints(task, followUps), HINTS_CHARS, () => `: see check_async_tasks ${peek}`)
 }
 
-/** One text for each open question of a task. */
 export function answerHints({ id, questions = [] }: AsyncTaskInfo, { answer }: FollowUps = CHECK_FOLLOW_UPS): string[] {
   return questions.map(
     (question) =>

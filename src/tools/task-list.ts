@@ -1,14 +1,13 @@
 /** The result of check_async_tasks with the action `list`: all tasks. */
 import { countsOf, markOf } from '../../machines/task-status.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { boundLines } from '../async-tasks/output/bounded-text.js'
+import { boundLines } from '../features/output/bounded-text.js'
+import { stoppingText } from '../features/stopping/stopping.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
-import { toTree } from '../async-tasks/families/families.js'
-import { pausedText, pauseLines } from '../async-tasks/pausing/pause-texts.js'
-import { queuePlaces } from '../async-tasks/limits/queue-places.js'
-import { waitText } from '../async-tasks/named-slots/limit-text.js'
-import { describeSpent } from '../../machines/spending.js'
-import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
+import { toTree } from '../features/families/families.js'
+import { queuePlaces } from '../features/limits/queue-places.js'
+import { describeSpent } from '../../machines/usage.js'
+import { shortTaskIds, visibleTasks } from '../features/task-ids/task-lookup.js'
 import { lastLineOf } from './command-output.js'
 import { answerHints } from './task-answer.js'
 import { durationOf, goalOf, maxListChars, type TaskView } from './task-view.js'
@@ -35,17 +34,18 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const tree = toTree(tasks)
   const places = queuePlaces(view.manager.reads)
   const placeOf = (task: AsyncTaskInfo): string => {
-    const waits = waitText(view.manager.reads, task, shortOf)
-    const paused = pausedText(view.manager.reads, task)
-    if (waits !== undefined || paused !== undefined) {
-      return [waits, paused].map((text) => (text === undefined ? '' : `, ${text}`)).join('')
+    const { own, ofOwner } = view.manager.reads.waitReasons(task, shortOf)
+    if (own !== undefined || ofOwner !== undefined) {
+      return [own, ofOwner].map((reason) => (reason === undefined ? '' : `, ${reason.text}`)).join('')
     }
     return places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
   }
   const details = tree.map(({ task, level }) => {
     const icon = markOf(task.status)
     const asking = task.questions === undefined ? placeOf(task) : ', waits for an answer'
-    return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${cancelNote(task)}${spentOf(task)} - ${goalOf(task)}${lastLineOf(view, task)}`
+    const stopping = stoppingText(view.manager.reads, task.id)
+    const stops = stopping === undefined ? '' : `, ${stopping}`
+    return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${stops}${cancelNote(task)}${spentOf(task)} - ${goalOf(task)}${lastLineOf(view, task)}`
   })
   const display = tree.map(({ task, level }) => {
     return `${'  '.repeat(level)}${markOf(task.status)} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
@@ -53,7 +53,7 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const summary = [
     'Async Tasks Summary:',
     ...counts.map(([status, count]) => `- ${status[0]?.toUpperCase() ?? ''}${status.slice(1)}: ${count}`),
-    ...pauseLines(view.manager.reads, view.owner).map((line) => `- ${line}`),
+    ...view.manager.reads.listLines(view.owner).map((line) => `- ${line}`),
     '',
     'Details:',
   ]

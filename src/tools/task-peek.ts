@@ -1,21 +1,15 @@
 /** The result of check_async_tasks with the action `peek`: the details of one task. */
-import { waitText } from '../async-tasks/named-slots/limit-text.js'
-import { markOf } from '../../machines/task-status.js'
-import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
-import type {
-  AsyncTaskInfo,
-  FailedTaskInfo,
-  SettledTaskInfo,
-  TaskAttempt,
-  TaskQuestion,
-} from '../../machines/records.js'
-import { boundText, previewText } from '../async-tasks/output/bounded-text.js'
-import { isoTime } from '../text/duration.js'
-import { readChunk } from '../async-tasks/output/output-log.js'
-import { defined } from '../defined.js'
-import { toJsonText } from '../json/json-text.js'
+import { stoppingFields } from '../features/stopping/stopping.js'
+import { endedAs, isWaiting, markOf } from '../../machines/task-status.js'
+import { pushSubscribers } from '../features/delivery/push-subscribers.js'
+import type { AsyncTaskInfo, SettledTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
+import { boundText, previewText } from '../features/output/bounded-text.js'
+import { isoTime } from '../data/duration.js'
+import { readChunk } from '../features/output/output-log.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import { toJsonText } from '../data/json-text.js'
 import { taskName } from '../async-tasks/task-name.js'
-import { repeatNote } from '../async-tasks/delivery/notifications.js'
+import { repeatNote } from '../features/delivery/notifications.js'
 import { commandDetails } from './command-output.js'
 import { markAsked, markShown } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
@@ -85,29 +79,26 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     launchedAt: isoTime(task.launchedAt),
     duration: durationOf(view, task),
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
-    ...(task.status === 'queued' && defined({ queuePosition: view.manager.queuePosition(task.id) })),
+    ...(isWaiting(task.status) && omitUndefined({ queuePosition: view.manager.queuePosition(task.id) })),
     ...(task.startedAt !== undefined && { startedAt: isoTime(task.startedAt) }),
-    ...(task.status === 'queued' && defined({ waits: waitText(view.manager.reads, task) })),
-    ...defined({ concurrencyKey: task.concurrencyKey, attempt: task.attempt }),
-    ...defined({ continues: task.continues, session: task.session?.id }),
+    ...omitUndefined({ waits: view.manager.reads.waitReasons(task).own?.text }),
+    ...omitUndefined({ concurrencyKey: task.concurrencyKey, attempt: task.attempt }),
+    ...omitUndefined({ continues: task.continues, session: task.session?.id }),
     ...(task.attempts !== undefined && { attempts: task.attempts.map(shownAttempt) }),
-    ...defined({ budget: task.budget, spent: task.spent }),
+    ...omitUndefined({ budget: task.budget, spent: task.spent }),
     ...(task.isRepeat === true && { note: repeatNote(task) }),
-    ...defined({ progress: task.progress, messagesSent: task.messagesSent }),
+    ...omitUndefined({ progress: task.progress, messagesSent: task.messagesSent }),
     ...(task.questions !== undefined && {
       questions: task.questions.map(shownQuestion),
       note: howToAnswer(task, view.followUps),
     }),
     ...commandDetails(view, task),
-    ...defined({ output: task.output, error: task.error }),
-    ...(task.status === 'failed' && errorNames(task)),
-    ...defined({ cancelReason: task.cancelReason }),
-    ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
+    ...omitUndefined({ output: task.output, error: task.error }),
+    ...(endedAs(task, 'failed') && omitUndefined({ errorName: task.errorName, errorCode: task.errorCode })),
+    ...omitUndefined({ cancelReason: task.cancelReason }),
+    ...stoppingFields(view.manager.reads, task.id),
+    ...(endedAs(task, 'failed') && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
   }
-}
-
-function errorNames({ errorName, errorCode }: FailedTaskInfo): Record<string, unknown> {
-  return defined({ errorName, errorCode })
 }
 
 /** The parent and the children of a task, the tasks that it waits for, and the tasks that wait for it. */
@@ -116,7 +107,7 @@ function familyOf({ manager }: TaskView, { id, parentId, after, waitsFor }: Asyn
   const children = tasks.filter((task) => task.parentId === id)
   const neededBy = tasks.filter((task) => task.waitsFor?.includes(id) === true).slice(0, MAX_CHILDREN)
   return {
-    ...defined({ parent: parentId, after, waitsFor }),
+    ...omitUndefined({ parent: parentId, after, waitsFor }),
     ...(neededBy.length > 0 && { neededBy: neededBy.map((task) => task.id) }),
     ...(children.length > 0 && {
       children: children.slice(0, MAX_CHILDREN).map((child) => `${child.id} (${child.status})`),

@@ -1,27 +1,36 @@
 /** Two ways to run a task for a call: in the background, or in place. In place means that the call waits for the task and returns its result. */
-import { defined } from '../defined.js'
-import type { FlatRunner } from '../engine/runner.js'
+import { omitUndefined } from '../data/omit-undefined.js'
+import type { ResolvedRunner } from '../engine/runner.js'
+import { ownerOfRun } from '../../machines/parts/families.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
-import { isTerminal } from '../../machines/task-entry.js'
-import { maxWholeChars } from '../async-tasks/output/bounded-text.js'
-import { leaveInBackground } from '../async-tasks/detaching.js'
-import { waitText } from '../async-tasks/named-slots/limit-text.js'
-import { pausedText } from '../async-tasks/pausing/pause-texts.js'
+import { isTerminal, isUndelivered } from '../../machines/task-entry.js'
+import { maxWholeChars } from '../features/output/bounded-text.js'
+import { turnLaunches } from '../features/kept-turns/turn-launches.js'
+import { leaveInBackground } from '../features/foreground/detaching.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
+import { pendingLaunches } from '../async-tasks/pending-launches.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
-import { FamilyError, limitReason, PausedError, ReservationError, TaskLimitError } from '../errors.js'
-import { cutText } from '../text/cut-text.js'
+import {
+  FamilyError,
+  limitReason,
+  PausedError,
+  type AgentTasksError,
+  ReservationError,
+  TaskLimitError,
+} from '../errors.js'
+import { cutText } from '../data/cut-text.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { markAsked, shownDelivery, wordEnds } from './shown-texts.js'
+import { receiverOf } from './call-leases.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
 import { eitherSignal, type FollowUps, type ForegroundAbort } from './task-tool-options.js'
 import { checkStored, untilStored } from './stored-launch.js'
 import { errorResult, type ToolContext, type ToolResult } from './tool.js'
+import { endedAs, isWaiting, wasStopped } from '../../machines/task-status.js'
 
-/** One call of a tool that runs a task. */
 export interface TaskCall {
   readonly manager: AsyncTaskManager
   readonly input: LaunchTaskInput
@@ -33,7 +42,7 @@ export interface TaskCall {
   /** The time after which the call stops waiting, in seconds. The task then continues in the background. */
   readonly backgroundAfterSeconds: number | undefined
   /** See `ForegroundOptions`. */
-  readonly onForegroundAbort: ForegroundAbort | undefined
+  readonly onForegroundAbort: ForegroundAbort
 }
 
 /** The maximum time that a slot is reserved while a subagent is looked up, in ms. When the lookup ends, the reservation ends, too. */
@@ -44,41 +53,84 @@ const LOOKUP_MS = 60_000
  * cannot.
  * @param findRunner returns what to launch, or the result to return when there is nothing to launch; rejects when the call is aborted
  */
-export async function runInBackground(
+export function runInBackground(
   call: TaskCall,
-  findRunner: () => Promise<FlatRunner | ToolResult>,
+  findRunner: () => Promise<ResolvedRunner | ToolResult>,
 ): Promise<ToolResult> {
+  const { parentId, owner = DEFAULT_OWNER } = call.input
+  const isChild = parentId !== undefined
+  const launch = isChild ? runChild(call, findRunner) : runInSlot(call, findRunner)
+  return call.manager.reads.use(pendingLaunches).track(isChild ? ownerOfRun(parentId) : owner, launch)
+}
+
+async function runInSlot(call: TaskCall, findRunner: () => Promise<ResolvedRunner | ToolResult>): Promise<ToolResult> {
   const { manager } = call
-  if (call.input.parentId !== undefined) return runChild(call, findRunner)
-  // A task that waits for other tasks or for a key, or whose owner is paused, takes no slot at first. So a slot need not be free.
-  const isHeld = call.input.after !== undefined || call.input.concurrencyKey !== undefined || isPaused(call)
+  // A task that waits for other tasks or for a key, or whose owner is held, takes no slot at first. So a slot need not be free. Nor need it be for a task
+  // that exists, because a turn that was lost has launched it.
+  const isHeld =
+    call.input.after !== undefined ||
+    call.input.concurrencyKey !== undefined ||
+    isOwnerHeld(call) ||
+    manager.reads.use(turnLaunches).has(call.input)
   const ttlMs = Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity)
-  const reservationId = isHeld ? null : manager.tryReserveAsyncSlot({ ttlMs })
-  if (reservationId === null && !isHeld && !manager.canQueue()) return limitRefusal(manager, call.followUps)
+  const reservationId = isHeld ? null : manager.tryReserveAsyncSlot({ ttlMs, owner: ownerOf(call) })
+  if (reservationId === null && !isHeld && !manager.canQueue()) {
+    return limitRefusal(manager, call.followUps, ownerOf(call))
+  }
   try {
     const found = await findRunner()
     if (!('run' in found)) return found
     return await backgroundResult(call, launchInSlot(call, found, reservationId))
   } catch (error) {
-    if (error instanceof TaskLimitError) return limitRefusal(manager, call.followUps, error.message)
+    if (error instanceof TaskLimitError) return limitRefusal(manager, call.followUps, ownerOf(call), error.message)
     throw error
   } finally {
     if (reservationId !== null) manager.cancelReservation(reservationId)
   }
 }
 
-const isPaused = ({ manager, input }: TaskCall): boolean => manager.reads.pauses.concern(input.owner ?? DEFAULT_OWNER)
+const ownerOf = ({ input }: TaskCall): string => input.owner ?? DEFAULT_OWNER
 
-async function backgroundResult({ manager, timeout }: TaskCall, task: ActiveTaskInfo): Promise<ToolResult> {
-  const what = `subagent '${task.subagentName}' (ID: ${task.id}).`
-  const result =
-    task.status === 'queued' ? queuedResult(manager, task, timeout, what) : launchedResult(task, timeout, what)
+const isOwnerHeld = (call: TaskCall): boolean => call.manager.reads.ownerHold(ownerOf(call)) !== undefined
+
+async function backgroundResult({ manager, timeout, followUps }: TaskCall, task: ActiveTaskInfo): Promise<ToolResult> {
+  const result = backgroundResultOf(
+    { manager, timeout, followUps },
+    task,
+    `subagent '${task.subagentName}' (ID: ${task.id}).`,
+  )
   await untilStored(manager, task.id)
   return result
 }
 
+/**
+ * The result of a call in the background.
+ * @param task what was launched. It may have ended if a lost turn has launched it
+ * @param what the launched work, as text
+ */
+export function backgroundResultOf(
+  { manager, timeout, followUps }: Pick<TaskCall, 'manager' | 'timeout' | 'followUps'>,
+  task: AsyncTaskInfo,
+  what: string,
+): ToolResult {
+  if (isTerminal(task)) return endedResult(task, timeout, what)
+  return isWaiting(task.status)
+    ? queuedResult(manager, task, timeout, what, followUps)
+    : launchedResult(task, timeout, what, followUps)
+}
+
+function endedResult(task: SettledTaskInfo, timeout: EffectiveTimeout, what: string): ToolResult {
+  const end = endedAs(task, 'failed') ? `It has failed: ${task.error}` : 'It has ended.'
+  const result = `Its result ${isUndelivered(task) ? 'is in a message to you' : 'was delivered'}.`
+  return {
+    llmContent: withNote(`Async task launched: ${what} ${end} ${result}`, timeout),
+    returnDisplay: `Async task ${task.status}: **${task.subagentName}** (\`${task.id}\`)`,
+    metadata: taskMetadata(task, timeout, true),
+  }
+}
+
 /** Launches a child task. Children take another kind of slot, which cannot be reserved. If there is none, only the lookup was in vain. */
-async function runChild(call: TaskCall, findRunner: () => Promise<FlatRunner | ToolResult>): Promise<ToolResult> {
+async function runChild(call: TaskCall, findRunner: () => Promise<ResolvedRunner | ToolResult>): Promise<ToolResult> {
   const runner = await findRunner()
   if (!('run' in runner)) return runner
   try {
@@ -91,7 +143,11 @@ async function runChild(call: TaskCall, findRunner: () => Promise<FlatRunner | T
   }
 }
 
-function launchInSlot({ manager, input }: TaskCall, runner: FlatRunner, reservationId: string | null): ActiveTaskInfo {
+function launchInSlot(
+  { manager, input }: TaskCall,
+  runner: ResolvedRunner,
+  reservationId: string | null,
+): ActiveTaskInfo {
   if (reservationId === null) return manager.launch(input, runner)
   try {
     return manager.launch(input, runner, reservationId)
@@ -102,33 +158,32 @@ function launchInSlot({ manager, input }: TaskCall, runner: FlatRunner, reservat
   }
 }
 
-/** The result of a call whose task must wait: for a slot, for other tasks, for a key, or until a person resumes background tasks. */
+/** The result of a call whose task must wait, for example for a slot or for other tasks. */
 export function queuedResult(
   manager: AsyncTaskManager,
   task: ActiveTaskInfo,
   timeout: EffectiveTimeout,
   what: string,
+  { arrival }: Required<FollowUps>,
 ): ToolResult {
   const queuePosition = manager.queuePosition(task.id)
   // The launch fails immediately if a task that it should wait for has already failed.
   const { error } = manager.getTask(task.id) ?? {}
-  const waits = waitText(manager.reads, task)
+  const { own, ofOwner } = manager.reads.waitReasons(task)
   const why =
-    waits !== undefined
-      ? `It ${waits}`
-      : pausedText(manager.reads, task)
-        ? 'Background tasks are paused: it waits until a person resumes them'
-        : `No slot is free: it is number ${queuePosition} in the queue`
+    own === undefined
+      ? (ofOwner?.sentence ?? `No slot is free: it is number ${queuePosition} in the queue`)
+      : `It ${own.text}`
   const text =
     error === undefined
-      ? `Async task queued: ${what} ${why}, and starts by itself. Use 'check_async_tasks' to monitor progress.`
+      ? `Async task queued: ${what} ${why}, and starts by itself. ${arrival}`
       : `Async task launched: ${what} It has failed: ${error}`
   return {
     llmContent: withNote(text, timeout),
     returnDisplay: `Async task ${error === undefined ? 'queued' : 'failed'}: **${task.subagentName}** (\`${task.id}\`)`,
     metadata: {
       ...taskMetadata(manager.getTask(task.id) ?? task, timeout, true),
-      ...defined({ queuePosition, waitsFor: task.waitsFor }),
+      ...omitUndefined({ queuePosition, waitsFor: task.waitsFor }),
     },
   }
 }
@@ -142,10 +197,10 @@ export function launchedResult(
   task: ActiveTaskInfo,
   timeout: EffectiveTimeout,
   what: string,
+  { arrival }: Required<FollowUps>,
   metadata?: Readonly<Record<string, unknown>>,
 ): ToolResult {
-  const text =
-    `Async task launched: ${what} Task is running in background. ` + `Use 'check_async_tasks' to monitor progress.`
+  const text = `Async task launched: ${what} Task is running in background. ${arrival}`
   return {
     llmContent: withNote(text, timeout),
     returnDisplay: `Async task started: **${task.subagentName}** (\`${task.id}\`)`,
@@ -154,8 +209,13 @@ export function launchedResult(
 }
 
 /** The result of a call whose task could not be launched, because no slot is free. */
-export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, refusal?: string): ToolResult {
-  const reason = refusal ?? manager.canLaunchAsync().reason ?? 'No slot is free'
+export function limitRefusal(
+  manager: AsyncTaskManager,
+  { cancel }: FollowUps,
+  owner: string,
+  refusal?: string,
+): ToolResult {
+  const reason = refusal ?? manager.canLaunchAsync(owner).reason ?? 'No slot is free'
   if (manager.reads.isDisposed) {
     return errorResult('execution_failed', reason, { llmContent: `${reason}. It takes no new tasks.` })
   }
@@ -168,9 +228,10 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
 
-/** The result of a call that cannot wait for its task, because the owner is paused or too many such calls are running; undefined if it can. */
+/** The result of a call that cannot wait for its task, because the owner is held or too many such calls are running; undefined if it can. */
 export function foregroundRefusal({ reads }: AsyncTaskManager, owner = DEFAULT_OWNER): ToolResult | undefined {
-  if (reads.pauses.concern(owner)) return pausedRefusal(new PausedError(owner))
+  const hold = reads.ownerHold(owner)
+  if (hold !== undefined) return heldRefusal(hold.refusal())
   const { isDisposed } = reads
   const { foreground } = reads.pools
   return foreground.hasRoom() || isDisposed ? undefined : foregroundLimit(foreground.max)
@@ -178,22 +239,29 @@ export function foregroundRefusal({ reads }: AsyncTaskManager, owner = DEFAULT_O
 
 /**
  * The result of a call in place whose launch failed.
- * @throws the error, unless a limit or a pause was the reason
+ * @throws the error, unless a limit or a hold was the reason
  */
 export function refusedInPlace(error: unknown): ToolResult {
-  if (error instanceof PausedError) return pausedRefusal(error)
-  if (error instanceof TaskLimitError) return foregroundLimit(error.maxAsyncTasks)
+  if (error instanceof PausedError) return heldRefusal(error)
+  if (error instanceof TaskLimitError) {
+    return error.owner === undefined
+      ? foregroundLimit(error.maxAsyncTasks)
+      : refusalOf(error.message, error.maxAsyncTasks)
+  }
   throw error
 }
 
-export const pausedRefusal = (
-  { message }: PausedError,
+export const heldRefusal = (
+  { message }: AgentTasksError,
   advice = 'Run it with async: true: it starts when a person resumes them.',
 ): ToolResult => errorResult('paused', message, { llmContent: `Background tasks are paused. ${advice}` })
 
 /** The result of a call in place when too many such calls are running. */
 export function foregroundLimit(max: number): ToolResult {
-  const reason = limitReason(max, undefined, 'foreground')
+  return refusalOf(limitReason(max, undefined, 'foreground'), max)
+}
+
+function refusalOf(reason: string, max: number): ToolResult {
   const advice = 'Wait until one of these calls has returned, or run this one in the background (async: true).'
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
@@ -205,9 +273,35 @@ export function foregroundLimit(max: number): ToolResult {
  * The task continues in the background if a person moves it there, if its run asks a question, if the call reaches its time limit, or if nobody can
  * receive the result of the call any more.
  */
-export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<ToolResult> {
-  const { manager, onForegroundAbort = 'cancel' } = call
-  const { signal, detach, hold, onUpdate, asker } = call.context
+export function runInPlace(call: TaskCall, runner: ResolvedRunner): Promise<ToolResult> {
+  // A command or a call of a tool is made again when its turn is.
+  const launched = runner.isBound === true ? undefined : call.manager.reads.use(turnLaunches).take(call.input)
+  if (launched !== undefined) return rejoinInPlace(call, launched.record.id)
+  return waitInPlace(call, () => call.manager.launch({ ...call.input, isForeground: true }, runner).id)
+}
+
+type WaitingCall = Omit<TaskCall, 'input'>
+
+/**
+ * Waits for a task that an earlier call ran in place and left in the background, because the run asked a question. The result is as if this call had
+ * launched the task, which stays in the background.
+ */
+export async function rejoinInPlace(call: Omit<WaitingCall, 'timeout'>, id: string): Promise<ToolResult> {
+  const task = call.manager.getTask(id)
+  if (task === undefined || (isTerminal(task) && !isUndelivered(task))) {
+    const text = `Task ${id} has ended, and its result was delivered.`
+    return { llmContent: text, returnDisplay: text, metadata: { agentId: id } }
+  }
+  const { timeoutMs } = task
+  const timeout = { seconds: timeoutMs === undefined ? -1 : timeoutMs / 1000 }
+  return waitInPlace({ ...call, timeout }, () => id, { isRejoined: true })
+}
+
+/** @param begin returns the id of the task to wait for, which it may launch */
+async function waitInPlace(call: WaitingCall, begin: () => string, { isRejoined = false } = {}): Promise<ToolResult> {
+  const { manager, onForegroundAbort } = call
+  const { signal, detach, onUpdate, asker } = call.context
+  const hold = receiverOf(call.context.hold)
   const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
   const noteChars = withNote('', call.timeout).length + LEFT_CHARS
@@ -225,18 +319,18 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
       return shown
     },
     endsOnQuestion: true,
-    endsInBackground: true,
+    endsInBackground: !isRejoined,
     asker,
     hold,
-    ...defined({ signal: leaving }),
+    ...omitUndefined({ signal: leaving }),
     ...(call.backgroundAfterSeconds !== undefined && { timeoutMs: call.backgroundAfterSeconds * 1000 }),
   }
   // The launch and the wait are one change. So even the result of a task that ends at once is delivered only by this call.
   const { id, end, updates } = manager.reads.batch(() => {
-    const task = manager.launch({ ...call.input, isForeground: true }, runner)
+    const taskId = begin()
     const updates =
-      onUpdate && manager.output$(task.id).subscribe(({ text: written, cursor }) => onUpdate({ text: written, cursor }))
-    return { id: task.id, end: manager.waitFor([task.id], waiting), updates }
+      onUpdate && manager.output$(taskId).subscribe(({ text: written, cursor }) => onUpdate({ text: written, cursor }))
+    return { id: taskId, end: manager.waitFor([taskId], waiting), updates }
   })
   call.context.onLaunched?.(id)
   const cancelOnAbort = onForegroundAbort === 'cancel' ? signal : undefined
@@ -252,9 +346,9 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     // The model can answer the question only after this call has returned. So the task continues in the background, and its result is delivered later.
     const [running] = pending
     if (running?.questions !== undefined) return await askingInBackground(call, running)
-    return running === undefined || manager.reads.isDisposed
-      ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
-      : continuedInBackground(call, running)
+    if (running !== undefined && !manager.reads.isDisposed) return continuedInBackground(call, running, isRejoined)
+    const what = isKept(manager) ? keptText(`Task ${id} has not ended`) : `Task ${id} was given up before it ended.`
+    return errorResult('execution_failed', what)
   } catch (error) {
     checkStored(manager, id)
     if (leaving?.aborted !== true) throw error
@@ -267,8 +361,15 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
   }
 }
 
-async function askingInBackground(call: TaskCall, task: AsyncTaskInfo): Promise<ToolResult> {
-  await markAsked({ manager: call.manager, hold: call.context.hold }, [task])
+/** Whether the manager was disposed and its store keeps the active tasks. */
+export const isKept = ({ reads }: AsyncTaskManager): boolean => reads.isDisposed && reads.persistence !== undefined
+
+/** Says that the host is closing, and what becomes of a task that has not ended. */
+export const keptText = (what: string): string =>
+  `${what}, and this host is closing. When it runs again, it goes on with the task or reports its end. Do not launch it again.`
+
+async function askingInBackground(call: WaitingCall, task: AsyncTaskInfo): Promise<ToolResult> {
+  await markAsked({ manager: call.manager, hold: receiverOf(call.context.hold) }, [task])
   const text = `Task ${task.id} has not ended: it waits for an answer, and continues in the background.\n${howToAnswer(task, call.followUps)}`
   return {
     llmContent: withNote(text, call.timeout),
@@ -277,7 +378,7 @@ async function askingInBackground(call: TaskCall, task: AsyncTaskInfo): Promise<
   }
 }
 
-function keptInBackground({ manager, timeout }: TaskCall, id: string): ToolResult {
+function keptInBackground({ manager, timeout }: WaitingCall, id: string): ToolResult {
   const task = manager.getTask(id)
   const live = manager.getAllTasks().filter((each) => each.parentId === id && !isTerminal(each)).length
   const family = live === 0 ? '' : ` with the ${live} task(s) that it has launched`
@@ -285,12 +386,12 @@ function keptInBackground({ manager, timeout }: TaskCall, id: string): ToolResul
   return errorResult('aborted', text, { ...(task && { metadata: taskMetadata(task, timeout, true) }) })
 }
 
-function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
+function continuedInBackground(call: WaitingCall, task: AsyncTaskInfo, isRejoined: boolean): ToolResult {
   const why =
-    task.isForeground === true
+    task.isForeground === true || isRejoined
       ? `has not ended within ${call.backgroundAfterSeconds ?? 0} s: it continues in the background`
       : 'continues in the background: it was moved there while this call waited for it'
-  const text = `Task ${task.id} ${why}. wait_for_async_tasks waits for its result, and check_async_tasks shows its progress.`
+  const text = `Task ${task.id} ${why}. ${call.followUps.arrival}`
   return {
     llmContent: withNote(text, call.timeout),
     returnDisplay: `Task continues in the background: **${task.subagentName}** (\`${task.id}\`)`,
@@ -298,7 +399,7 @@ function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult 
   }
 }
 
-function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryId: string | undefined): ToolResult {
+function finished(call: WaitingCall, task: SettledTaskInfo, text: string, deliveryId: string | undefined): ToolResult {
   const { id, subagentName, status } = task
   const more: unknown = task.output?.final_message ?? task.error
   const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${cutText(more, call.maxChars)}` : ''}`
@@ -308,27 +409,28 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
     returnDisplay: cutText(display, call.maxChars),
     metadata: {
       ...taskMetadata(task, call.timeout, false),
-      ...defined({ exitCode: task.exitCode, endedProcesses: task.endedProcesses }),
+      ...omitUndefined({ exitCode: task.exitCode, endedProcesses: task.endedProcesses }),
       ...shownDelivery([task], deliveryId),
     },
   }
-  if (task.status === 'failed') return { ...result, error: { message: task.error, type: 'execution_failed' } }
-  return task.status === 'cancelled'
-    ? { ...result, error: { message: cancellation(call, task), type: 'cancelled' } }
-    : result
+  if (endedAs(task, 'succeeded')) return result
+  const error = endedAs(task, 'failed')
+    ? ({ message: task.error, type: 'execution_failed' } as const)
+    : ({ message: cancellation(call, task), type: 'cancelled' } as const)
+  return { ...result, error }
 }
 
 /**
  * Whether the text must explain a cancellation: if the abort of this call was not the cause, if there is a reason, or if other tasks were cancelled,
  * too.
  */
-function isWorded({ manager, context }: TaskCall, { id, status, cancelReason }: SettledTaskInfo): boolean {
+function isWorded({ manager, context }: WaitingCall, { id, status, cancelReason }: SettledTaskInfo): boolean {
   if (manager.reads.isDisposed) return true
-  if (status !== 'cancelled' || context.signal?.aborted !== true) return false
+  if (!wasStopped(status) || context.signal?.aborted !== true) return false
   return cancelReason !== undefined || cancelledWith(manager, id) !== ''
 }
 
-function cancellation({ manager, context }: TaskCall, { id, cancelReason }: SettledTaskInfo): string {
+function cancellation({ manager, context }: WaitingCall, { id, cancelReason }: SettledTaskInfo): string {
   if (manager.reads.isDisposed) return `Task ${id} was cancelled, because the task manager was disposed.`
   const isAborted = context.signal?.aborted === true
   if (isAborted && cancelReason === undefined) {
@@ -370,6 +472,6 @@ function withNote(text: string, { note }: EffectiveTimeout): string {
 
 /** A text about the child tasks that were cancelled together with this task; `''` if there are none. */
 function cancelledWith(manager: AsyncTaskManager, id: string): string {
-  const children = manager.getAllTasks().filter(({ parentId, status }) => parentId === id && status === 'cancelled')
+  const children = manager.getAllTasks().filter(({ parentId, status }) => parentId === id && wasStopped(status))
   return children.length === 0 ? '' : ` ${children.length} task(s) that it had launched were cancelled, too.`
 }

@@ -1,12 +1,12 @@
 /** Reads a text of a task from a byte position on: its output, or a result that was cut. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
-import { callText, resultCall, type FollowUpCall } from '../async-tasks/output/follow-ups.js'
-import { formatCompletionNotification } from '../async-tasks/delivery/notifications.js'
+import { callText, resultCall, type FollowUpCall } from '../features/output/follow-ups.js'
+import { formatCompletionNotification } from '../features/delivery/notifications.js'
 import { taskName } from '../async-tasks/task-name.js'
-import { fenced } from '../async-tasks/limits/fenced.js'
-import { readChunk, type OutputChunk } from '../async-tasks/output/output-log.js'
-import { defined } from '../defined.js'
+import { fenced } from '../features/limits/fenced.js'
+import { readChunk, type OutputChunk } from '../features/output/output-log.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { markShown, type ShownDelivery } from './shown-texts.js'
 import type { TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
@@ -18,11 +18,10 @@ export interface TextRange {
   readonly maxBytes: number
 }
 
-/** Reads the kept output of a task. */
 export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const { cursor, maxBytes } = range
   const { read } = view.followUps
-  const chunk = view.manager.readOutput(task.id, { maxBytes, ...defined({ cursor }) }) ?? NOTHING
+  const chunk = view.manager.readOutput(task.id, { maxBytes, ...omitUndefined({ cursor }) }) ?? NOTHING
   return chunkResult({
     title: `Output of task ${task.id} (${task.status}; ${taskName(task)})`,
     chunk,
@@ -57,7 +56,6 @@ interface ChunkText {
   readonly isGrowing: boolean
   /** Whether the text is raw output, which is shown in a fenced block. Default false. */
   readonly isFenced?: boolean
-  /** The delivery of the result that this text contains. */
   readonly delivery?: ShownDelivery
 }
 

@@ -1,6 +1,6 @@
 /** The deadline of a task that a tool launches. It depends on the requested deadline, the default and the maximum. */
 import { z } from 'zod'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
 import { anything, type OptionTypes } from '../protocol/option-checks.js'
@@ -49,18 +49,14 @@ export interface TimeoutSettings {
   readonly defaultTimeoutSeconds?: TimeoutSetting
   /** The maximum deadline, in seconds; -1 for no maximum. Longer deadlines are reduced to it. Default 1800. */
   readonly maxTimeoutSeconds?: TimeoutSetting
-  /** @deprecated The former name of `backgroundAfterSeconds`. If both are set, `backgroundAfterSeconds` is used. */
-  readonly maxBlockingSeconds?: number
 }
 
 /** `timeoutPolicy` checks the values. */
 export const timeoutOptionTypes: OptionTypes<TimeoutSettings> = {
   defaultTimeoutSeconds: anything,
   maxTimeoutSeconds: anything,
-  maxBlockingSeconds: anything,
 }
 
-/** A deadline, with a note about it. */
 export interface EffectiveTimeout {
   /** The deadline in seconds; -1 for none. */
   readonly seconds: number
@@ -88,7 +84,7 @@ function effectiveTimeout(asked: number | undefined, standard: number, limit: nu
   if (limit === -1 || (wanted !== -1 && wanted <= limit)) return { seconds: wanted }
   const wish = `${asked === undefined ? 'default' : 'asked'}: ${wanted === -1 ? 'none' : wanted}`
   const note = `The timeout was cut to the limit of ${limit} seconds (${wish}).`
-  return { seconds: limit, note, ...defined({ requested: asked }) }
+  return { seconds: limit, note, ...omitUndefined({ requested: asked }) }
 }
 
 function settingsOf({ defaultTimeoutSeconds, maxTimeoutSeconds }: TimeoutSettings) {

@@ -1,19 +1,21 @@
 /** The options that the tools for async tasks share. */
-import { checkMaxMessageChars, messageLength } from '../async-tasks/output/bounded-text.js'
+import { DEFAULT_MESSAGE_CHARS, messageLength } from '../features/output/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/output/follow-ups.js'
-import { defined } from '../defined.js'
+import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../features/output/follow-ups.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import {
-  anything,
   aFunction,
   aName,
   aString,
+  oneOf,
   optionsOf,
   required,
+  withDefault,
+  withDefaults,
   type OptionTypes,
 } from '../protocol/option-checks.js'
-import { backgroundAfter } from './background-after.js'
+import { aSecondsLimit, backgroundAfter } from './background-after.js'
 import { timeoutOptionTypes, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
 
 /** The tools that the text of a result suggests to call next. Set this if your host has them under other names. */
@@ -24,6 +26,8 @@ export interface FollowUps {
   readonly answer: FollowUpCall
   /** The tool that reads the output or the result of a task, and the parameters that make it do so. Default: check_async_tasks. */
   readonly read?: FollowUpCall
+  /** How the result of a background task reaches the model, in one or more sentences. Default: that it is delivered when the task has ended. */
+  readonly arrival?: string
 }
 
 /** The default: check_async_tasks cancels, answers and reads. */
@@ -31,6 +35,7 @@ export const CHECK_FOLLOW_UPS: Required<FollowUps> = {
   cancel: 'check_async_tasks with action "cancel"',
   answer: CHECK_ANSWERS,
   read: CHECK_READS,
+  arrival: 'Its result will be delivered to you when it has ended: do not poll for it.',
 }
 
 /** Options that every tool for async tasks takes. */
@@ -60,13 +65,17 @@ export interface ForegroundOptions {
   readonly backgroundAfterSeconds?: number
 }
 
-/** `backgroundAfter` checks the number later. */
-export const foregroundOptionTypes: OptionTypes<ForegroundOptions> = {
-  onForegroundAbort: { expected: "'keep' or 'cancel'", accepts: (value) => value === 'keep' || value === 'cancel' },
-  backgroundAfterSeconds: anything,
-}
+export const foregroundOptionTypes = {
+  onForegroundAbort: withDefault(oneOf(['keep', 'cancel']), 'cancel'),
+  backgroundAfterSeconds: withDefault(aSecondsLimit, -1),
+} satisfies OptionTypes<ForegroundOptions>
 
-const followUpTypes: OptionTypes<FollowUps> = { cancel: aString, answer: aFollowUpCall, read: aFollowUpCall }
+const followUpTypes: OptionTypes<FollowUps> = {
+  cancel: aString,
+  answer: aFollowUpCall,
+  read: aFollowUpCall,
+  arrival: aString,
+}
 
 export const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
   getAsyncTaskManager: required(aFunction),
@@ -74,13 +83,9 @@ export const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
   followUps: optionsOf(followUpTypes),
 }
 
-/**
- * Returns the shared options with their defaults.
- * @throws InvalidSettingError for a `maxMessageChars` that is not an integer >= 200
- */
 export function readToolOptions(options: AsyncTaskToolOptions) {
   return {
-    maxChars: checkMaxMessageChars(options.maxMessageChars),
+    maxChars: options.maxMessageChars ?? DEFAULT_MESSAGE_CHARS,
     followUps: { ...CHECK_FOLLOW_UPS, ...options.followUps },
   }
 }
@@ -89,7 +94,6 @@ interface Owned {
   readonly owner?: string
 }
 
-/** The types of the options of tools that show tasks or wait for them. */
 export const ownedOptionTypes: OptionTypes<AsyncTaskToolOptions & Owned> = { ...toolOptionTypes, owner: aName }
 
 /** The options of all tools that launch tasks. */
@@ -106,18 +110,17 @@ export const launchOptionTypes: OptionTypes<LaunchOptions> = {
  * @throws InvalidSettingError for a number out of its range
  */
 export function readLaunchOptions(options: LaunchOptions) {
-  const { owner, onForegroundAbort } = options
+  const { owner } = options
+  const { onForegroundAbort } = withDefaults(options as ForegroundOptions, foregroundOptionTypes)
   return {
     ...readToolOptions(options),
     backgroundAfterSeconds: backgroundAfter(options),
     onForegroundAbort,
-    /** The owner and the deadline of the task that a call launches. */
     inputOf: ({ seconds }: EffectiveTimeout): Pick<LaunchTaskInput, 'owner' | 'timeoutMs'> =>
-      defined({ owner, timeoutMs: seconds === -1 ? undefined : seconds * 1000 }),
+      omitUndefined({ owner, timeoutMs: seconds === -1 ? undefined : seconds * 1000 }),
   }
 }
 
-/** A signal that aborts when one of the two signals aborts. */
 export function eitherSignal(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
   return one !== undefined && other !== undefined ? AbortSignal.any([one, other]) : (one ?? other)
 }

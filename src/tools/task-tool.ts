@@ -1,13 +1,13 @@
 /** The tool `task`, which runs a subagent. The call returns the result, or leaves the task running in the background. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError } from '../errors.js'
 import { modelSchemaOf } from '../protocol/json-schema.js'
 import { lazily } from '../protocol/lazily.js'
-import { previewText } from '../async-tasks/output/bounded-text.js'
+import { previewText } from '../features/output/bounded-text.js'
 import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 import { backgroundAfterSchema, earlierOf } from './background-after.js'
 import { BaseDeclarativeTool } from './declarative-tool.js'
 import { withLookupLimits } from './lookup-limits.js'
@@ -112,7 +112,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
   const { parentId, cwd } = options
   const description =
     'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
-    'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.'
+    'subagent runs in the background, and its result is delivered automatically.'
   return defineTool({
     name: NAME,
     description,
@@ -131,7 +131,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
       const manager = givenManager(options)
       const waits = readWaits(fields, { tool: NAME, manager, owner: options.owner, parentId, isAsync })
       if ('refusal' in waits) return waits.refusal
-      const further = furtherInput({ ...params, ...defined({ cwd }) })
+      const further = furtherInput({ ...params, ...omitUndefined({ cwd }) })
       const call = {
         manager,
         input: {
@@ -139,7 +139,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
           goalPrompt: params.goal_prompt,
           ...inputOf(timeout),
           ...waits.input,
-          ...defined({ params: further, parentId }),
+          ...omitUndefined({ params: further, parentId }),
         },
         timeout,
         context,
@@ -149,7 +149,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
       const limits = {
         manager: call.manager,
         signal: context.signal,
-        ...defined({ timeoutMs: call.input.timeoutMs }),
+        ...omitUndefined({ timeoutMs: call.input.timeoutMs }),
       }
       const findRunner = async () =>
         (await withLookupLimits(limits, (ended) => bindSubagent(options.resolveSubagent, params, ended))) ??
@@ -182,7 +182,6 @@ function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentPa
   return errorResult('parameter_validation', message)
 }
 
-/** The structured content of tools that launch tasks. */
 export const launchOutput = lazily(() =>
   outputOf({
     ...launchedFields(),
@@ -193,7 +192,6 @@ export const launchOutput = lazily(() =>
   }),
 )
 
-/** The descriptor of `task`. */
 export const taskTool: HostTool<ReturnType<typeof createTaskTool>> = {
   name: NAME,
   title: 'Run a subagent',
@@ -203,6 +201,7 @@ export const taskTool: HostTool<ReturnType<typeof createTaskTool>> = {
   starts: 'a subagent',
   hints: STARTS_WORK,
   output: launchOutput,
+  answersLater: (args) => args['async'] === true,
   slotOf: (args) => (args['async'] === true ? 'background' : 'inPlace'),
   create: ({ owned, launching, subagents }) => createTaskTool({ ...owned, ...launching, ...subagents }),
   served: {

@@ -1,17 +1,17 @@
 /** What the tools that show tasks share: which tasks a call can see, the limits of texts, and the results for an unknown id. */
-import { defined } from '../defined.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
-import { formatDuration } from '../text/duration.js'
+import { boundLines, maxWholeChars, previewText } from '../features/output/bounded-text.js'
+import { formatDuration } from '../data/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { HoldLease } from '../async-tasks/delivery/leases.js'
-import type { PrunedTask } from '../async-tasks/recovery/pruned-tasks.js'
-import { lookUpTask, prunedText, shortTaskIds } from '../async-tasks/task-lookup.js'
+import type { HoldLease } from '../features/delivery/leases.js'
+import type { PrunedTask } from '../features/history/pruned-tasks.js'
+import { lookUpTask, prunedText, shortTaskIds } from '../features/task-ids/task-lookup.js'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { readToolOptions, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
+import { receiverOf } from './call-leases.js'
 import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 
-/** The tasks that one call can see. */
 export interface TaskView {
   readonly manager: AsyncTaskManager
   /** The owner whose tasks are visible. Undefined: the tasks of all owners. */
@@ -19,22 +19,17 @@ export interface TaskView {
   /** The maximum length of a text about one task, and of a whole list, in characters. */
   readonly maxChars: number
   readonly followUps: Required<FollowUps>
-  /** See `ToolContext.hold`. */
-  readonly hold?: HoldLease | undefined
+  /** See `receiverOf`. */
+  readonly hold: HoldLease
 }
 
-/**
- * Returns a function that makes the view of each call.
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
- */
 export function taskViews(
   options: AsyncTaskToolOptions & { readonly owner?: string },
 ): (context: ToolContext) => TaskView {
   const shared = readToolOptions(options)
-  return ({ hold }) => ({ manager: givenManager(options), owner: options.owner, hold, ...shared })
+  return ({ hold }) => ({ manager: givenManager(options), owner: options.owner, hold: receiverOf(hold), ...shared })
 }
 
-/** The goal of a task in one line, for lists. */
 export function goalOf({ goalPrompt }: AsyncTaskInfo): string {
   return previewText(goalPrompt.trim().replace(/\s+/g, ' '), GOAL_CHARS)
 }
@@ -80,7 +75,7 @@ export function findTask(
   }
   const { pruned } = found
   return {
-    ...defined({ pruned: pruned?.id }),
+    ...omitUndefined({ pruned: pruned?.id }),
     refusal: errorResult('parameter_validation', pruned === undefined ? 'Task not found' : 'Task was pruned', {
       llmContent: notFoundText(taskId, pruned),
       returnDisplay: pruned ? prunedText(pruned) : `Task not found: ${previewText(taskId, SHOWN_ID_CHARS)}`,
@@ -88,7 +83,6 @@ export function findTask(
   }
 }
 
-/** The tasks that match a prefix, one on each line. */
 export function candidateLines(view: TaskView, candidates: readonly AsyncTaskInfo[]): string {
   const shortOf = shortTaskIds(view.manager)
   return boundLines(

@@ -4,7 +4,7 @@
  */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import type { MonitorLimits } from '../async-tasks/monitors/monitors.js'
+import type { MonitorLimits } from '../protocol/monitors.js'
 import type { CommandPolicy } from './command-policy.js'
 import type { InstanceSource } from './instance-source.js'
 import type { ResolveSubagent, SubagentEntry } from './subagents.js'
@@ -32,7 +32,6 @@ export interface ToolSetting {
   readonly taskManager?: TaskManager | ClusterTasks
   /** The allowed programs; present if the model may run programs. */
   readonly commands?: CommandPolicy
-  /** Whether the agent may create schedules. */
   readonly hasSchedules?: boolean
   /** The limits of monitors; present if the model may start monitors. */
   readonly monitors?: MonitorLimits
@@ -48,7 +47,6 @@ export interface ToolHints {
   readonly openWorldHint?: boolean
 }
 
-/** The hints of a tool that only reads. */
 export const READ_ONLY: ToolHints = { readOnlyHint: true, idempotentHint: true, openWorldHint: false }
 
 /** The hints of a tool that starts work. Such work may have any effect. */
@@ -68,7 +66,6 @@ export interface ServedForm {
   readonly unlisted?: readonly string[]
 }
 
-/** One tool. */
 export interface ToolDescriptor {
   readonly name: string
   /** The name that people see in an MCP client. */
@@ -89,6 +86,8 @@ export interface ToolDescriptor {
   readonly needsInstances?: boolean
   /** For a tool that launches tasks: the kind of slot that a call with these arguments takes. Such calls can become MCP tasks. */
   readonly slotOf?: (args: Readonly<Record<string, unknown>>) => SlotKind
+  /** Whether a call with these arguments is answered before its work has ended. Anonymous clients cannot make such a call. Default: never. */
+  readonly answersLater?: (args: Readonly<Record<string, unknown>>) => boolean
   /** Creates the tool for hosts; undefined if an option that it needs is missing. Hosts do not have tools without this function. */
   readonly create?: (setting: ToolSetting) => Tool | undefined
   readonly served?: ServedForm

@@ -8,7 +8,6 @@ import { lazily } from '../protocol/lazily.js'
 
 type Metadata = Readonly<Record<string, unknown>>
 
-/** The structured content of one tool. */
 export interface ToolOutput {
   readonly schema: z.ZodObject
   /** Makes the fields from the metadata of a result. `text` is added later. */
@@ -34,7 +33,6 @@ export function outputOf(fields: OutputFields): ToolOutput {
   }
 }
 
-/** The fields of all tools that launch a task. */
 export const launchedFields = lazily((): OutputFields => ({
   task_id: ['agentId', z.string().optional()],
   status: ['status', z.string().optional()],

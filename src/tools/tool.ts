@@ -1,14 +1,15 @@
 /**
  * The neutral tool: a tool for a model, independent of any agent SDK. A call never rejects. Invalid input and exceptions become results with an `error`.
  */
-import { toLines } from '../text/control-characters.js'
+import { toLines } from '../data/control-characters.js'
 import type { z } from 'zod'
-import type { HoldLease } from '../async-tasks/delivery/leases.js'
-import type { QuestionAsker } from '../async-tasks/questions/question-askers.js'
-import type { TaskOutputEvent } from '../async-tasks/output/output-stream.js'
+import { CallLeases } from './call-leases.js'
+import type { HoldLease } from '../features/delivery/leases.js'
+import type { QuestionAsker } from '../features/questions/question-askers.js'
+import type { TaskOutputEvent } from '../features/output/output-stream.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../text/preview.js'
+import { preview } from '../data/preview.js'
 
 /** Why a call failed. */
 export interface ToolError {
@@ -35,6 +36,11 @@ export interface ToolResult {
     /** Overdue results that were added to this result: the id of their delivery, and their tasks. */
     readonly notification?: { readonly deliveryId?: string; readonly taskIds?: readonly string[] }
   }
+  /**
+   * The ids of all deliveries in this result. Absent if it delivers nothing. With a store, write them to your transcript together with the result, so
+   * that `wasDelivered` finds them after a crash.
+   */
+  readonly deliveryIds?: readonly string[]
   /** Present when the call failed. */
   readonly error?: ToolError
 }
@@ -52,8 +58,8 @@ export interface ToolContext {
   readonly detach?: AbortSignal | undefined
   /**
    * Takes over the lease of each task result that the result of the call contains. Call `acknowledge()` on it when the result of the call has arrived.
-   * Call `release()` when it did not arrive; then the task results are owed again. `hold` is called before the call returns. Default: returned results
-   * count as delivered.
+   * Call `release()` when it did not arrive; then the task results are owed again. `hold` is called before the call returns. Default: in a turn of
+   * `createTurns` or `withTurn`, returned results count as delivered when the turn was accepted; otherwise at once.
    */
   readonly hold?: HoldLease | undefined
   /** Called with the output of the task that the call waits for. If it throws, the error is reported, and has no other effect. */
@@ -136,6 +142,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
       }
     },
     execute: async (input, context = {}) => {
+      const leases = new CallLeases(context.hold)
       try {
         const parsed = inputSchema.safeParse(input ?? {})
         if (!parsed.success) {
@@ -145,11 +152,15 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
         if (context.signal?.aborted === true) {
           return errorResult('aborted', `The call of ${name} was aborted before it began.`)
         }
-        const result = refuseContext(name, context) ?? (await run(parsed.data, context))
+        const refusal = refuseContext(name, context)
+        if (refusal !== undefined) return refusal
+        const result = await run(parsed.data, { ...context, hold: leases.hold })
         // A terminal would obey the control characters that the output of a program can contain.
         const returnDisplay = toLines(result.returnDisplay)
-        return returnDisplay === result.returnDisplay ? result : { ...result, returnDisplay }
+        const shown = returnDisplay === result.returnDisplay ? result : { ...result, returnDisplay }
+        return withDeliveries(shown, leases.pass())
       } catch (error) {
+        leases.release()
         return context.signal?.aborted === true
           ? errorResult('aborted', `The call of ${name} was aborted.`)
           : errorResult('execution_failed', `${name} failed: ${describeFailure(error)}`)
@@ -158,7 +169,11 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   }
 }
 
-/** A result with one text for both the model and a person. */
+export function withDeliveries(result: ToolResult, ids: readonly string[]): ToolResult {
+  const deliveryIds = [...new Set([...(result.deliveryIds ?? []), ...ids])]
+  return deliveryIds.length === 0 ? result : { ...result, deliveryIds }
+}
+
 export function textResult(text: string, metadata: NonNullable<ToolResult['metadata']> = {}): ToolResult {
   return { llmContent: text, returnDisplay: text, metadata }
 }

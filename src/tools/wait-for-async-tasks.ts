@@ -1,18 +1,23 @@
 /** The tool wait_for_async_tasks, which waits until tasks have ended, and returns their results. */
 import { z } from 'zod'
-import { defined } from '../defined.js'
+import { stoppingMs, stoppingText, untilStopped } from '../features/stopping/stopping.js'
+import { elapsedMs, withTimeLimit, type Clock } from '../system/clock.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { lazily } from '../protocol/lazily.js'
-import { checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
-import { runOfOwner } from '../../machines/families.js'
-import { isOfOtherRun } from '../async-tasks/families/families.js'
-import { notes } from '../async-tasks/notes.js'
+import { checkOptions, numberAbove0, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { runOfOwner } from '../../machines/parts/families.js'
+import { isOfOtherRun } from '../features/families/families.js'
+import { notes } from '../features/notes/notes.js'
+import { previewText } from '../features/output/bounded-text.js'
+import { pendingLaunches } from '../async-tasks/pending-launches.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import type { QuestionAsker } from '../async-tasks/questions/question-askers.js'
-import { canBeWaitedFor, lookUpTask } from '../async-tasks/task-lookup.js'
+import type { QuestionAsker } from '../features/questions/question-askers.js'
+import { canBeWaitedFor, lookUpTask, visibleTasks } from '../features/task-ids/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { eitherSignal, ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { markAsked, shownDelivery } from './shown-texts.js'
+import { isKept, keptText } from './task-runs.js'
 import { ambiguityText, candidateLines, notFoundText, taskViews, type TaskView } from './task-view.js'
 import type { HostTool } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
@@ -62,11 +67,7 @@ export interface WaitForAsyncTasksOptions extends AsyncTaskToolOptions {
 
 const optionTypes: OptionTypes<WaitForAsyncTasksOptions> = {
   ...ownedOptionTypes,
-  maxWaitSeconds: {
-    expected: 'a number of seconds > 0',
-    accepts: (value) => Number.isFinite(value) && (value as number) > 0,
-    isNumber: true,
-  },
+  maxWaitSeconds: numberAbove0('a number of seconds > 0'),
 }
 
 const NAME = 'wait_for_async_tasks'
@@ -114,47 +115,63 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     const text = boundParts(problems).join('\n')
     return errorResult('parameter_validation', 'No such task', { llmContent: text, returnDisplay: text })
   }
-  if (ids.length === 0) ids.push(...outstandingTasks(view))
+  const seconds = Math.min(asked, limits.maxWaitSeconds)
+  const { clock } = view.manager.reads
+  const since = elapsedMs(clock)
+  if (ids.length === 0) {
+    const launches = view.manager.reads.use(pendingLaunches).settled(view.owner)
+    // Without launches, the tasks must be leased before this function returns its promise, because they may end at once.
+    if (launches !== undefined) await settledInTime(launches, { clock, ms: seconds * 1000, signal: limits.signal })
+    if (limits.signal?.aborted === true) return aborted()
+    ids.push(...outstandingTasks(view))
+  }
   if (ids.length === 0) {
     const nothing = 'Nothing to wait for: no async task is running.'
     return { llmContent: nothing, returnDisplay: nothing, metadata: { settled: [], pending: [] } }
   }
-  const seconds = Math.min(asked, limits.maxWaitSeconds)
   const cut = seconds < asked ? [`timeout_seconds was cut to the limit of ${seconds} (asked: ${asked}).`] : []
   const text = new WaitText(view, NAME)
   const options: WordedWaitOptions = {
     mode,
-    timeoutMs: seconds * 1000,
+    timeoutMs: Math.max(0, seconds * 1000 - (elapsedMs(clock) - since)),
     endsOnQuestion: true,
     endsOnNote: { owner: view.owner },
     asker: limits.asker,
     hold: view.hold,
     onSettled: (settled, pending) => text.word(settled, pending, [...problems, ...cut]),
-    ...defined({ signal: limits.signal }),
+    ...omitUndefined({ signal: limits.signal }),
   }
   let ended
   try {
     ended = await view.manager.waitFor(ids, options)
   } catch (error) {
     if (limits.signal?.aborted !== true) throw error
-    return errorResult(
-      'aborted',
-      'The wait was aborted. The tasks continue, and results that were not returned are delivered later.',
-    )
+    return aborted()
   }
   const { settled, pending, deliveryId } = ended
+  const { reads } = view.manager
+  const timeoutMs = seconds * 1000 - (elapsedMs(clock) - since)
+  await untilStopped(reads, idsOfTasks(settled), { timeoutMs, signal: limits.signal })
+  const stopping = settled.flatMap(({ id }) => {
+    const words = stoppingText(reads, id)
+    return words === undefined ? [] : [`Task ${id} is ${words}.`]
+  })
+  // The text has room for a header of 1000 characters.
+  const stops = stopping.length === 0 ? [] : [previewText(stopping.join(' '), STOPPING_CHARS)]
   const asking = pending.filter(({ questions }) => questions !== undefined)
   await markAsked(view, asking)
   const header =
     settled.length > 0
       ? `${settled.length} of ${ids.length} async task(s) ended:`
-      : asking.length > 0
-        ? `0 of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer: answer first, or wait for others with task_ids.`
-        : view.manager.reads.use(notes).isOwed(view.owner)
-          ? `0 of ${ids.length} async task(s) ended. The wait has ended because a note came.`
-          : `0 of ${ids.length} async task(s) ended within ${seconds} s.`
+      : isKept(view.manager)
+        ? keptText(`0 of ${ids.length} async task(s) ended`)
+        : asking.length > 0
+          ? `0 of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer: answer first, or wait for others with task_ids.`
+          : view.manager.reads.use(notes).isOwed(view.owner)
+            ? `0 of ${ids.length} async task(s) ended. The wait has ended because a note came.`
+            : `0 of ${ids.length} async task(s) ended within ${seconds} s.`
   return {
-    llmContent: text.toString(header),
+    llmContent: [text.toString(header), ...stops].join('\n\n'),
     returnDisplay: `${settled.length} of ${ids.length} async task(s) ended, ${pending.length} still running`,
     metadata: {
       settled: settled.map((task) => task.id),
@@ -162,6 +179,30 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
       ...shownDelivery(text.shown, deliveryId),
     },
   }
+}
+
+const aborted = (): ToolResult =>
+  errorResult(
+    'aborted',
+    'The wait was aborted. The tasks continue, and results that were not returned are delivered later.',
+  )
+
+interface SettlingLimits {
+  readonly clock: Clock
+  readonly ms: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** Waits for launches, but not longer than the call may wait. */
+async function settledInTime(launches: Promise<unknown>, { clock, ms, signal }: SettlingLimits): Promise<void> {
+  let stop: (() => void) | undefined
+  const abort = new Promise<void>((resolve) => {
+    stop = resolve
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+  const label = { name: 'time limit of a wait for launches', kind: 'deadline' } as const
+  await withTimeLimit(Promise.race([launches, abort]), { clock, ms, late: () => undefined, label })
+  if (stop !== undefined) signal?.removeEventListener('abort', stop)
 }
 
 /** The ids of the named tasks, and a message for each unknown or ambiguous name. */
@@ -184,19 +225,26 @@ function ofOtherRunText(task: AsyncTaskInfo): string {
   return `The result of task ${task.id} goes to task ${runId}, which owns it. Wait for ${runId}.`
 }
 
-/** The tasks that run, and the tasks whose results were not delivered. A call may wait for a task that has just ended. */
+const idsOfTasks = (tasks: readonly AsyncTaskInfo[]): string[] => tasks.map(({ id }) => id)
+
+/**
+ * The tasks that run, the tasks whose results were not delivered, and those whose programs are being stopped. A call may wait for a task that has just
+ * ended.
+ */
 function outstandingTasks({ manager, owner }: TaskView): string[] {
-  return [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner)]
-    .filter((task) => !isOfOtherRun(task, owner))
-    .map((task) => task.id)
+  const stopping = visibleTasks(manager, owner).filter(({ id }) => stoppingMs(manager.reads, id) !== undefined)
+  const tasks = [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner), ...stopping]
+  return [...new Set(idsOfTasks(tasks.filter((task) => !isOfOtherRun(task, owner))))]
 }
+
+/** The maximum length of what is said about tasks that are stopping, in characters. */
+const STOPPING_CHARS = 500
 
 /** The maximum number of ids in a field of the structured content. */
 const MAX_IDS = 1000
 
 const idsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_IDS) : [])
 
-/** The descriptor of `wait_for_async_tasks`. */
 export const waitForAsyncTasksTool: HostTool<ReturnType<typeof createWaitForAsyncTasksTool>> = {
   name: NAME,
   title: 'Wait for background tasks',

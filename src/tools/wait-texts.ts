@@ -1,9 +1,10 @@
 /** The text of the result of a wait: the results that it delivers, and the tasks that still run, within the limit of a whole message. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
-import { shortTaskIds } from '../async-tasks/task-lookup.js'
+import { boundLines, maxWholeChars, previewText } from '../features/output/bounded-text.js'
+import { shortTaskIds } from '../features/task-ids/task-lookup.js'
 import { wordEnds, type WordedEnds } from './shown-texts.js'
 import { answerHints } from './task-answer.js'
+import { isKept } from './task-runs.js'
 import { durationOf, goalOf, type TaskView } from './task-view.js'
 
 /** The maximum length of each list of tasks that have not ended, in characters. A single line may be longer. */
@@ -15,7 +16,6 @@ const LINE_CHARS = 1000
 /** The maximum length of the ids of ended tasks whose results do not fit, in characters. A single id may be longer. */
 const IDS_CHARS = 500
 
-/** Writes the text of the result of one wait. */
 export class WaitText {
   readonly #view: TaskView
   readonly #name: string
@@ -50,12 +50,10 @@ export class WaitText {
     return shown
   }
 
-  /** The tasks whose results are in the text. */
   get shown(): readonly SettledTaskInfo[] {
     return this.#ends.shown
   }
 
-  /** The whole text. */
   toString(header: string): string {
     return [header, ...this.#ends.texts, ...this.#leftOutParts(), ...this.#rest].join('\n\n')
   }
@@ -84,10 +82,10 @@ export class WaitText {
       (task) => `- [${shortOf(task)}] ${task.subagentName} (${durationOf(this.#view, task)}) - ${goalOf(task)}`,
     )
     const shown = boundLines(lines, Math.min(LIST_CHARS, this.#view.maxChars), () => ': see check_async_tasks')
-    return [
-      `${pending.length} async task(s) still running:\n${shown}`,
-      `Wait again with ${this.#name}, look at one with check_async_tasks, or continue with other work.`,
-    ]
+    const list = `${pending.length} async task(s) still running:\n${shown}`
+    // When the host is closing, every wait would end at once.
+    if (isKept(this.#view.manager)) return [list]
+    return [list, `Wait again with ${this.#name}, look at one with check_async_tasks, or continue with other work.`]
   }
 }
 

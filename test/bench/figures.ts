@@ -375,6 +375,43 @@ const page: Figure = {
   },
 }
 
+const conversations: Figure = {
+  id: 'P18',
+  effort: (effort) => ({ ...effort, starts: 1 }),
+  lines: ({ isQuick }) => {
+    const count = isQuick ? 1000 : 10_000
+    const many = format(count)
+    const of = (create: string, params: unknown): SubjectSpec => ({ module: 'conversations', create, params })
+    const idle = (hasTurns: boolean): SubjectSpec => ({
+      ...of('idleConversations', { count, hasTurns }),
+      isFresh: true,
+    })
+    return [
+      { name: 'heap of an open conversation', subject: idle(false), quantity: own('bytes'), goal: { atMost: 600 } },
+      { name: 'heap of one after two turns', subject: idle(true), quantity: own('bytes'), goal: { atMost: 2500 } },
+      {
+        name: `timers of ${many} after two turns each`,
+        subject: { ...of('idleTimers', count), isFresh: true },
+        quantity: own('timers'),
+        goal: { atMost: 0 },
+      },
+      {
+        name: `a delivery in one of ${many}`,
+        subject: of('deliveredAmong', count),
+        quantity: cpuUs,
+        reference: { name: 'in one alone', subject: of('deliveredAmong', 0) },
+        goal: { atMost: 1.1 },
+      },
+      {
+        name: `each of ${many} that are owed a result at once`,
+        subject: { ...of('owedAtOnce', count), isFresh: true },
+        quantity: own('ms'),
+        goal: { atMost: 1 },
+      },
+    ]
+  },
+}
+
 export const figures: readonly Figure[] = [
   lifeAmongOthers,
   lifeAndBareActor,
@@ -393,4 +430,5 @@ export const figures: readonly Figure[] = [
   ...clusterCosts,
   page,
   durableLifeOnServer,
+  conversations,
 ]

@@ -6,7 +6,7 @@ import { createClusterService } from '../../src/bullmq/cluster/cluster-service.j
 import { createInstanceQueue } from '../../src/bullmq/cluster/instance-queue.js'
 import { createClusterRedis, type TaskWrite } from '../../src/bullmq/cluster/cluster-redis.js'
 import { resolveServerConfig } from '../../src/server/index.js'
-import { createCursors } from '../../src/task-backend/task-service.js'
+import { createCursors } from '../../src/server/backend/task-service.js'
 import { taskFor, until } from '../support/cluster-client.js'
 import { startRedis } from '../support/redis-server.js'
 

@@ -78,6 +78,29 @@ describe('a host that dies', () => {
     expect(['task-0', 'task-1', 'task-2'].map((id) => last.getTask(id)?.delivery)).toEqual(Array(3).fill('delivered'))
   })
 
+  it('K13, W5: leaves its jobs to the next one when it is only closed, without stopping them', async () => {
+    const fleet = await startFleet()
+    const file = storeFile()
+    const started: string[] = []
+    let end: () => void = () => undefined
+    const worker = await fleet.worker(async ({ id }, { signal }) => {
+      started.push(id)
+      await new Promise<void>((resolve) => (end = resolve))
+      return { wasStopped: signal.aborted }
+    })
+    const first = nextHost(fleet, file)
+    const { id } = first.launch({ subagentName: 'research', goalPrompt: 'look' }, fleet.runnerOf())
+    while (started.length === 0) await pause(5)
+    await first.dispose()
+    expect(worker.running).toBe(1)
+    const next = nextHost(fleet, file)
+    expect(await next.recovered).toMatchObject({ adopted: [id], retried: [], interrupted: [] })
+    end()
+    const { settled } = await next.waitFor([id], { timeoutMs: 60_000 })
+    expect(settled).toMatchObject([{ status: 'completed', output: { wasStopped: false } }])
+    expect(started).toEqual([id])
+  })
+
   it('W5: leaves jobs that the next one finds interrupted when their worker died with it', async () => {
     const fleet = await startFleet()
     const file = storeFile()

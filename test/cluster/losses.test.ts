@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { LOCK_MS, startMortalCluster } from '../support/cluster.js'
+import { LOCK_MS, startCluster, startMortalCluster } from '../support/cluster.js'
 import { connectWatched } from '../support/cluster-instance.js'
 import { call, holderOf, post, submit, taskFor, taskOf, until, untilEnded } from '../support/cluster-client.js'
 import { openEvents } from '../support/event-source.js'
@@ -183,6 +183,23 @@ describe('Redis', () => {
     await redis.start()
     for (const id of ids) expect(await untilEnded(url, id)).toMatchObject({ status: 'completed' })
     expect(worker.started()).toEqual(ids.map((_, n) => `m${n}`))
+  })
+
+  it('K13, N4: a node that is stopped leaves what a killed one leaves, without a wait for its lock', async () => {
+    const { url, nodes, startNode } = await startCluster(1, {
+      cluster: { lockMs: 120_000 },
+      server: { tasks: { drainMs: 200 } },
+    })
+    const worker = await connectWatched(url, 'w')
+    const inFlight = await submit(url, taskFor('w', 'hold', { mark: 'one' }))
+    const queued = await submit(url, taskFor('w', 'do', { mark: 'two' }))
+    await worker.untilStarted('one')
+    const next = (await startNode()).httpUrl
+    expect(await nodes[0]?.stop()).toBe(0)
+    expect(await taskOf(next, inFlight)).toMatchObject({ status: 'failed', error: { code: 'INSTANCE_DISCONNECTED' } })
+    worker.finish('one')
+    expect(await untilEnded(next, queued)).toMatchObject({ status: 'completed' })
+    expect(worker.started()).toEqual(['one', 'two'])
   })
 
   it('N6: is away: a node that gets SIGTERM ends all the same, and what it had is settled when Redis is back', async () => {

@@ -117,6 +117,7 @@ describe('when Redis goes away', () => {
       ...options,
       address: toRedisAddress({ connection: fleet.redis.url }),
       log: () => undefined,
+      logFailure: () => undefined,
     })
     link.join('given-up-1', () => undefined)
     while (!link.isReady) await pause(5)

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import type { RunFunction } from '../../src/engine/runner.js'
 import { until } from '../support/cluster-client.js'
 import { LOCK_MS, startFleet, type Fleet } from '../support/fleet.js'
 import { startSpoken, type SpokenProcess } from '../support/spoken-process.js'
@@ -130,6 +131,76 @@ describe('a worker that dies', () => {
     expect(worker.said.filter((line) => 'started' in line)).toHaveLength(1)
     await workerOf(fleet)
     expect(await settled(manager, later.id)).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('a worker that is stopped', () => {
+  const retry = { attempts: 2, on: ['interrupted'], backoff: { initialMs: 60_000 } } as const
+
+  it('K13, W4: leaves its run to another one, without using up an attempt', async () => {
+    const fleet = await startFleet()
+    const manager = fleet.manager()
+    const started: unknown[] = []
+    const hold: RunFunction = (_input, { signal, attempt }) =>
+      new Promise((_, reject) => {
+        started.push(attempt)
+        signal.addEventListener('abort', () => reject(new Error('It has stopped.')))
+      })
+    const { id } = manager.launch(goal('again'), { run: fleet.runnerOf(), retry })
+    for (let stop = 1; stop <= 2; stop += 1) {
+      const worker = await fleet.worker(hold, { drainMs: 0 })
+      await until(() => Promise.resolve(started.length === stop))
+      await worker.drain()
+    }
+    await fleet.worker((_input, { attempt }) => ({ attempt }))
+    const task = await settled(manager, id)
+    expect(task).toMatchObject({ status: 'completed', output: { attempt: 1 } })
+    expect(task).not.toHaveProperty('attempts')
+    expect(started).toEqual([1, 1])
+  })
+
+  it('K13, W4: completes a run that returns a result then, and interrupts the others', async () => {
+    const fleet = await startFleet()
+    const manager = fleet.manager()
+    const aborted: unknown[] = []
+    const worker = await fleet.worker(
+      ({ goalPrompt }, { signal }) =>
+        new Promise((resolve) =>
+          signal.addEventListener('abort', () => {
+            aborted.push(signal.reason)
+            resolve(goalPrompt === 'nothing' ? {} : { final_message: goalPrompt })
+          }),
+        ),
+      { concurrency: 2 },
+    )
+    const ids = ['all but one', 'nothing'].map((text) => manager.launch(goal(text), fleet.runnerOf()).id)
+    await until(() => Promise.resolve(worker.running === 2))
+    await pause(50)
+    await worker.close()
+    const [completed, interrupted] = [await settled(manager, ids[0] ?? ''), await settled(manager, ids[1] ?? '')]
+    expect(completed).toMatchObject({ status: 'completed', output: { final_message: 'all but one' } })
+    expect(interrupted).toMatchObject({ status: 'failed', errorCode: 'INTERRUPTED' })
+    expect(aborted).toMatchObject([{ code: 'SUSPENDED' }, { code: 'SUSPENDED' }])
+  })
+
+  it('K13, W4: uses up no attempt of a run that does not stop, also when it is killed then', async () => {
+    const fleet = await startFleet()
+    const worker = startSpoken('fleet-worker', [fleet.redis.url, LOCK_MS, 1, 0])
+    await worker.says('ready')
+    const manager = fleet.manager()
+    const { id } = manager.launch(goal('deaf 100000'), { run: fleet.runnerOf(), retry })
+    await worker.says('started')
+    worker.signal('SIGTERM')
+    await worker.says('draining')
+    const redis = new Redis(fleet.redis.url)
+    onTestFinished(() => redis.disconnect())
+    await until(async () => {
+      const [key = ''] = await redis.keys('*:agent')
+      return (await redis.hexists(key, 'failure')) === 1
+    })
+    worker.signal('SIGKILL')
+    await fleet.worker((_input, { attempt }) => ({ attempt }))
+    expect(await settled(manager, id)).toMatchObject({ status: 'completed', output: { attempt: 1 } })
   })
 })
 

@@ -95,8 +95,8 @@ async function look(page: Page, path: string): Promise<string[]> {
       await page.emulateMedia({ colorScheme: scheme })
       await page.setViewportSize({ width, height: 900 })
       const where = `${path} at ${width} px, ${scheme}`
-      const isDark = await page.evaluate<boolean>("document.documentElement.classList.contains('dark')")
-      if (isDark !== (scheme === 'dark')) found.push(`${where}: has the other scheme`)
+      const hasScheme = `document.documentElement.classList.contains('dark') === ${scheme === 'dark'}`
+      await page.waitForFunction(hasScheme).catch(() => found.push(`${where}: has the other scheme`))
       const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
       if (wide > 0) found.push(`${where}: is ${wide} px too wide`)
       const isFirst = scheme === 'light' && width === widths[0]
@@ -113,7 +113,7 @@ async function look(page: Page, path: string): Promise<string[]> {
 describe('the documentation site', () => {
   it(
     'shows every page of the sidebar without errors, findings of axe, or anything that is too wide',
-    { timeout: 240_000 },
+    { timeout: 600_000 },
     async () => {
       expect(pages.length).toBeGreaterThan(30)
       const waiting = [...pages]

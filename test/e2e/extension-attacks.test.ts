@@ -81,6 +81,11 @@ async function give(tabId: number, ending: string): Promise<void> {
 
 it('E1: a tab that goes back to the options page does not show it the token', async () => {
   const tab = await browser.openTab(`${OPTIONS}?mine`)
+  // A page that is left before it is loaded has no place in the history.
+  await waitFor(async () => {
+    const status = await browser.inOptions<string>(`return (await chrome.tabs.get(${tab})).status`)
+    return status === 'complete' ? true : undefined
+  }, 'the options page')
   await browser.inOptions(`await chrome.tabs.update(${tab}, { url: '${site}/later' })`)
   await waitFor(async () => {
     const { targetInfos } = await browser.devtools.send('Target.getTargets')

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PNG } from 'pngjs'
 import { describeTool } from '../../src/protocol/instance-tools.js'
-import { createBrowserTools } from '../../src/extension/tools/index.js'
+import { createBrowserTools } from '../../src/client/extension/tools/index.js'
 import { openToolBrowser, refIn, type ToolBrowser } from '../support/tool-pages.js'
 
 let browser: ToolBrowser

@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { command, evaluated, openDriver, type Command, type Perform } from '../support/browser.js'
 import { servePages, type BrowserPages } from '../support/browser-pages.js'
 import { startRelay } from '../support/inspector-relay.js'
-import { storyOf, treeOf } from '../unit/inspect/inspected.js'
+import { storyOf, treeOf } from '../unit/observability/inspect/inspected.js'
 
 interface PageState {
   readonly stats: {

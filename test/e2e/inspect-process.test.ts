@@ -11,7 +11,7 @@ const source = (path: string): string => JSON.stringify(new URL(`../../src/${pat
 async function run(url: string, rest: string): Promise<{ code: unknown; printed: string }> {
   const program = `
     import { AsyncTaskManager } from ${source('async-tasks/manager.ts')}
-    import { createInspector } from ${source('inspect/index.ts')}
+    import { createInspector } from ${source('observability/inspect/index.ts')}
     const inspector = createInspector({ url: '${url}', onError: () => console.log('down') })
     const manager = new AsyncTaskManager({ inspect: inspector })
     manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', abortController: new AbortController() })

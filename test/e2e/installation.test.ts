@@ -30,25 +30,76 @@ async function npm(cwd: string, ...args: string[]): Promise<string> {
   return stdout
 }
 
-/** Installs the package in an empty project, and runs the first program of README there. */
+/** Installs the package in an empty project, with the SQLite that README names, and runs the first program of README there, twice. */
 async function runFirstProgram(specifier: string): Promise<string> {
   const project = emptyFolder()
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-  await npm(project, 'install', '--prefer-offline', '--loglevel=error', '--allow-git=root', specifier)
+  await npm(
+    project,
+    'install',
+    '--prefer-offline',
+    '--loglevel=error',
+    '--allow-git=root',
+    specifier,
+    '@photostructure/sqlite@1.2',
+  )
   const readme = readPrograms(readBlocks('README.md', readFileSync(join(root, 'README.md'), 'utf8')))
   const program = readme.find(({ text }) => text.includes("from 'agent-tasks'"))
   if (program === undefined) throw new Error('README has no program that imports agent-tasks')
   const { code } = await transform(program.text, { loader: 'ts', format: 'esm' })
   writeFileSync(join(project, 'program.js'), code)
-  const { stdout, stderr } = await execute(process.execPath, ['program.js'], { cwd: project, timeout: 60_000 })
+  const run = () => execute(process.execPath, ['program.js'], { cwd: project, timeout: 60_000 })
+  const { stdout, stderr } = await run()
   expect(stderr).toBe('')
+  // Its store has the turns of the first run.
+  expect(await run()).toEqual({ stdout: '', stderr: '' })
   return stdout
 }
 
-it('the tarball of npm pack has what was built, and runs', { timeout: LIMIT_MS }, async () => {
-  const folder = emptyFolder()
+async function pack(folder: string) {
   const packed = await npm(root, 'pack', '--json', '--pack-destination', folder)
   const [tarball] = JSON.parse(packed) as { readonly filename: string; readonly files: { readonly path: string }[] }[]
+  return tarball
+}
+
+/** The oldest SDKs of the peer ranges, each with a tool call of a model as that SDK makes it. `npm run package` has the newest. */
+const oldSdks = `
+import { Agent, RunContext } from '@openai/agents'
+import { createAgentTasks } from 'agent-tasks'
+import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
+import { toLangChainTools } from 'agent-tasks/adapters/langchain'
+import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
+const { tools, dispose } = createAgentTasks({ subagents: { echo: ({ goal_prompt }) => goal_prompt } })
+const input = { subagent_name: 'echo', goal_prompt: 'it works' }
+const { task } = toAiSdkTools(tools)
+const output = await task.execute(input, { toolCallId: 'c1', messages: [] })
+console.log('ai', task.toModelOutput({ toolCallId: 'c1', input, output }).value.includes('it works'))
+const { tools: [agentTool] } = new Agent({ name: 'A', tools: toOpenAIAgentsTools(tools) })
+console.log('openai', (await agentTool.invoke(new RunContext({}), JSON.stringify(input))).includes('it works'))
+const message = await toLangChainTools(tools)[0].invoke({ type: 'tool_call', id: 'c1', name: 'task', args: input })
+console.log('langchain', message.content.includes('it works'))
+await dispose()
+`
+
+it(
+  'the package installs beside the oldest SDKs of its peer ranges, and its adapters work with them',
+  { timeout: LIMIT_MS },
+  async () => {
+    const project = emptyFolder()
+    const tarball = await pack(project)
+    writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
+    const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
+    await npm(project, 'install', ...options, 'ai@6.0.0', '@openai/agents@0.19.0', '@langchain/core@0.3.58')
+    await npm(project, 'install', ...options, join(project, tarball?.filename ?? ''))
+    writeFileSync(join(project, 'program.js'), oldSdks)
+    const { stdout } = await execute(process.execPath, ['program.js'], { cwd: project, timeout: 60_000 })
+    expect(stdout).toBe('ai true\nopenai true\nlangchain true\n')
+  },
+)
+
+it('the tarball of npm pack has what was built, and runs', { timeout: LIMIT_MS }, async () => {
+  const folder = emptyFolder()
+  const tarball = await pack(folder)
   expect(tarball?.files.map(({ path }) => path)).toEqual(
     expect.arrayContaining(['dist/src/index.js', 'dist/src/cli/main.js', 'dist/page/index.html']),
   )

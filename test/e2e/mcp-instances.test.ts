@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { TaskManager } from '../../src/command-tasks/task-manager.js'
 import { InstanceError } from '../../src/errors.js'
-import type { Instance } from '../../src/instances/instance.js'
-import { InstanceManager } from '../../src/instances/instance-manager.js'
-import { mcpInstance } from '../../src/instances/mcp-instance.js'
+import type { Instance } from '../../src/command-tasks/instances/instance.js'
+import { InstanceManager } from '../../src/command-tasks/instances/instance-manager.js'
+import { mcpInstance } from '../../src/command-tasks/instances/mcp-instance.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../src/protocol/command-tasks.js'
 import { callOf } from '../support/instance-suite.js'
 import { isAlive } from '../support/lifelines.js'
@@ -26,14 +26,16 @@ interface Opened {
   readonly stop: () => Promise<unknown>
 }
 
-/** The only child that this process has, found as the system sees it. */
+/** The children of a process, as the system sees them, without the watchdog of its runs. */
 async function childrenOf(pid: number): Promise<number[]> {
   const { readFile, readdir } = await import('node:fs/promises')
   const found: number[] = []
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue
     const stat = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '')
-    if (Number(/\) \S (\d+)/.exec(stat)?.[1]) === pid) found.push(Number(name))
+    if (Number(/\) \S (\d+)/.exec(stat)?.[1]) !== pid) continue
+    const command = await readFile(`/proc/${name}/cmdline`, 'latin1').catch(() => '')
+    if (!command.includes('agent-tasks-watchdog')) found.push(Number(name))
   }
   return found
 }

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -186,7 +187,7 @@ describe('over stdio', () => {
     const [out, said, code] = await Promise.all([text(child.stdout), text(child.stderr), exitCode(child)])
     expect([out, code]).toEqual(['', 2])
     expect(said).toMatch(
-      /^agent-tasks: \/no\/such\/file: cannot be read \(ENOENT\)\. To write a working example, run `npx agent-tasks mcp --init --config "\/no\/such\/file"`/,
+      /^agent-tasks: \/no\/such\/file: cannot be read \(ENOENT\)\. To write a working example, run `npx --no-install agent-tasks mcp --init --config "\/no\/such\/file"`/,
     )
   })
 
@@ -233,7 +234,7 @@ describe('over stdio', () => {
     await until(() => !isAlive(Number(pid)))
   })
 
-  it('SIGTERM after the end of its input kills its programs at once, however long their grace is', async () => {
+  it('SIGTERM that comes again after a second kills its programs at once, however long their grace is', async () => {
     const lifelines = await openLifelines()
     onTestFinished(lifelines.close)
     const stubborn = {
@@ -256,6 +257,9 @@ describe('over stdio', () => {
     const program = await lifelines.program('stubborn')
     child.stdin.end()
     await program.heard('SIGTERM')
+    child.kill('SIGTERM')
+    await setTimeout(1100)
+    expect(child.exitCode).toBeNull()
     child.kill('SIGTERM')
     await program.gone
     expect(await once(child, 'exit')).toEqual([143, null])

@@ -1,8 +1,11 @@
 /** MCP servers with a store, as agents meet them: real processes behind stdio that are killed, and the next one of their session. */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -32,6 +35,14 @@ interface Server {
   close(): Promise<void>
 }
 
+interface SpokenServer {
+  readonly server: ChildProcessByStdio<Writable, Readable, null>
+  readonly ended: Promise<unknown>
+  readonly say: (message: object) => void
+  /** Resolves with the result, as JSON. */
+  readonly ask: (method: string, params: object) => Promise<string>
+}
+
 /** A folder for the store, and programs that wait until their gate is open. */
 function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-mcp-store-'))
@@ -45,10 +56,16 @@ function setUp() {
     args: ['-c', script, 'sh', '{goal}', folder],
     graceMs: 100,
   }
+  // After the first SIGTERM it cleans up for a second. A second one ends it at once.
+  const cleaning = `echo "began $1"; n=0
+    trap 'n=$((n + 1)); [ $n = 1 ] || exit 1; sleep 1; echo cleaned > "$2/$1"; exit 0' TERM
+    while :; do sleep 0.05; done`
   const config = {
     subagents: [
+      { ...program, name: 'cleaning', args: ['-c', cleaning, 'sh', '{goal}', folder], graceMs: 4000 },
       { ...program, name: 'plain' },
       { ...program, name: 'lasting', survivesHost: true },
+      { ...program, name: 'repeated', retry: { attempts: 3, on: ['interrupted'] } },
     ],
   }
   const file = join(folder, 'agent-tasks.config.json')
@@ -100,7 +117,57 @@ function setUp() {
     servers.push(server)
     return server
   }
-  return { folder, store, open, start }
+  /** A server whose client writes its messages, closes stdin and sends signals itself. */
+  const startSpoken = (session: string): SpokenServer => {
+    const args = [main, 'mcp', '--config', file, '--store', store, '--session', session]
+    const server = spawn(process.execPath, args, {
+      env: { ...process.env, STORE_TEST: folder },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    const lines = createInterface({ input: server.stdout })[Symbol.asyncIterator]()
+    const say = (message: object): void =>
+      void server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+    let id = 0
+    return {
+      server,
+      ended: once(server, 'exit'),
+      say,
+      ask: async (method, params) => {
+        id += 1
+        say({ id, method, params })
+        for (;;) {
+          const message = JSON.parse((await lines.next()).value as string) as { id?: number; result?: object }
+          // Notifications have no id.
+          if (message.id === undefined) continue
+          expect(message).toMatchObject({ id, result: {} })
+          return JSON.stringify(message.result)
+        }
+      },
+    }
+  }
+  /**
+   * A health check as Claude Code 2.1.332 makes one (`claude mcp list`): it probes for protocol version 2026-07-28, or initializes, lists the tools,
+   * and ends the server with signals.
+   */
+  const check = async (session: string, probes: boolean): Promise<void> => {
+    const { server, ended, ask, say } = startSpoken(session)
+    const clientInfo = { name: 'claude-code', title: 'Claude Code', version: '2.1.332' }
+    const capabilities = { roots: { listChanged: true }, elicitation: { form: {}, url: {} } }
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': clientInfo,
+      'io.modelcontextprotocol/clientCapabilities': capabilities,
+    }
+    if (probes) await ask('server/discover', { _meta })
+    else {
+      await ask('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo })
+      say({ method: 'notifications/initialized' })
+    }
+    await ask('tools/list', probes ? { _meta } : {})
+    server.kill('SIGINT')
+    await ended
+  }
+  return { folder, store, open, start, startSpoken, check }
 }
 
 /** The processes that were started by servers of a test, and the servers. */
@@ -113,6 +180,25 @@ function processesOf(folder: string): string[] {
     }
   })
 }
+
+it('P1: clients that only check the server start nothing, and use up no attempt of an interrupted task', async () => {
+  const { folder, open, start, check } = setUp()
+  const first = await start('a')
+  const id = await first.launch('repeated', 'one')
+  await first.kill()
+  // The watchdog of the killed server ends its program.
+  await until(() => processesOf(folder).length === 0)
+  for (const probes of [false, true, false, true]) {
+    await check('a', probes)
+    expect(processesOf(folder)).toEqual([])
+  }
+  const last = await start('a')
+  open('one')
+  const { text } = await last.call('wait_for_async_tasks', { task_ids: [id], ...WAIT })
+  expect(text).toContain('result of one')
+  const output = await last.call('read_task_output', { task_id: id })
+  expect(output.text.match(/began one/g)).toHaveLength(1)
+})
 
 const WAIT = { timeout_seconds: 20 }
 
@@ -194,7 +280,7 @@ it('K5: an answer that was written before the server was killed is delivered aga
   const again = await second.call('list_instances')
   expect(again.text).toContain('result of mine')
   expect(again.data).toMatchObject({ possible_repeats: [id], earlier_session: [id] })
-  expect(again.data['delivery_ids']).not.toEqual(told.data['delivery_ids'])
+  expect(again.data['delivery_ids']).toEqual(told.data['delivery_ids'])
   // The next call shows that it has arrived.
   await second.call('list_instances')
   await second.kill()
@@ -215,6 +301,46 @@ it('K8: a program that does not survive ends with a server that was killed, and 
   await next.close()
   await until(() => processesOf(folder).length === 0)
 })
+
+it.each([
+  [
+    'as Codex does',
+    [
+      ['end', 0],
+      ['SIGTERM', 1],
+      ['SIGKILL', 2000],
+    ],
+  ],
+  [
+    'as Claude Code does',
+    [
+      ['SIGINT', 0],
+      ['SIGTERM', 100],
+      ['SIGKILL', 500],
+    ],
+  ],
+] as const)(
+  'F22, K8: a program cleans up when the client ends the server %s, and the next server reports it',
+  async (_client, steps) => {
+    const { folder, start, startSpoken } = setUp()
+    const { server, ended, ask } = startSpoken('client')
+    await ask('initialize', {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1' },
+    })
+    const call = (name: string, args: object) => ask('tools/call', { name, arguments: args })
+    const launched = await call('task', { subagent_name: 'cleaning', goal_prompt: 'one', async: true })
+    const task_id = /"task_id":"([^"]+)"/.exec(launched)?.[1]
+    while (!(await call('read_task_output', { task_id })).includes('began one'));
+    for (const [what, ms] of steps) setTimeout(() => (what === 'end' ? server.stdin.end() : server.kill(what)), ms)
+    await ended
+    await until(() => existsSync(join(folder, 'one')) && processesOf(folder).length === 0)
+    const next = await start('client')
+    const { text } = await next.call('wait_for_async_tasks', { task_ids: [task_id], ...WAIT })
+    expect(text).toContain('INTERRUPTED')
+  },
+)
 
 it('a file of another session that is damaged stops nobody else; its own session says which file it is', async () => {
   const { start, store } = setUp()

@@ -9,7 +9,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import { expect, it, onTestFinished } from 'vitest'
-import { createTelemetry } from '../../src/telemetry/index.js'
+import { createTelemetry } from '../../src/observability/telemetry/index.js'
 
 interface OtlpSpan {
   readonly name: string

@@ -1,7 +1,7 @@
 /** The command line on a store in PostgreSQL: servers that are killed, and the commands that look into it. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,7 +10,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { runProgram } from '../../src/cli/program.js'
-import { postgresStore } from '../../src/postgres/index.js'
+import { postgresStore } from '../../src/store/postgres/index.js'
 import { openStore, sqliteStore, type StoreChange } from '../../src/store/index.js'
 import { startPostgres, type PostgresServer } from '../support/postgres-server.js'
 import { storedTask } from '../unit/store/stored-task.js'
@@ -131,7 +131,7 @@ describe('agent-tasks store', () => {
     await source.write(ROWS)
     expect(await run('store', 'copy', file, url('x'))).toMatchObject({
       code: 2,
-      err: expect.stringContaining('in use by process') as string,
+      err: expect.stringContaining('in use by this process') as string,
     })
     source.close()
     expect(await run('store', 'copy', file, url('x'))).toMatchObject({
@@ -151,6 +151,11 @@ describe('agent-tasks store', () => {
         .map((line) => (JSON.parse(line) as { row: unknown }).row)
     expect(await rowsOf(back)).toEqual(await rowsOf(file))
     expect(await rowsOf(url('x'))).toEqual(await rowsOf(file))
+    expect(await run('store', 'copy', url('nobody'), join(folder, 'none.db'))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('there is no session "nobody"') as string,
+    })
+    expect(existsSync(join(folder, 'none.db'))).toBe(false)
     expect(await run('store', 'copy', folder, url('y'))).toMatchObject({
       code: 2,
       err: expect.stringContaining('is a folder') as string,
@@ -280,6 +285,21 @@ describe('agent-tasks mcp', () => {
     expect(await second.call('check_async_tasks')).toContain('result of x')
     await second.close()
     expect((await run('store', 'show', url('agent'))).out).toContain('nobody')
+  }, 90_000)
+
+  it('exits with 1 when another server has taken its session', async () => {
+    const { schema, url } = freshUrl()
+    const args = [main, 'mcp', '--config', configOf({ args: ['-c', 'true'] }), '--store', url(), '--session', 'agent']
+    const first = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'] })
+    onTestFinished(() => void first.kill('SIGKILL'))
+    let said = ''
+    first.stderr.on('data', (data: Buffer) => (said += data.toString()))
+    const exited = once(first, 'exit')
+    const shown = (): Promise<string> => run('store', 'show', url('agent')).then(({ out }) => out)
+    await expect.poll(shown, { timeout: 60_000 }).toContain('process ')
+    await server.run(`UPDATE ${schema}.owners SET expires_at = now() + interval '1 h', epoch = epoch + 1`)
+    expect((await exited)[0]).toBe(1)
+    expect(said).toContain('another owner has taken over')
   }, 90_000)
 
   it('refuses a session that is in use, and programs that survive their host', async () => {

@@ -122,6 +122,37 @@ it.runIf(process.platform === 'linux')(
   },
 )
 
+it.each([
+  ['ends at the signal', 'echo begin; sleep 60 & sleep 60'],
+  ['ignores the signal', "trap '' TERM; echo begin; while :; do sleep 0.05; done"],
+])(
+  'K8: a survivor that %s is ended at its deadline although no host returns, and has timed out',
+  async (_what, script) => {
+    const file = storeFile()
+    const limits = { STORE_TEST_TIMEOUT: '1000', STORE_TEST_GRACE: '1000' }
+    const first = startHost(file, 'launch', script, limits)
+    await first.line('text')
+    await first.kill()
+    // Nobody follows it.
+    await gone(file)
+    const second = startHost(file, 'wait', script, limits)
+    expect(await second.line('recovered')).toMatchObject({ recovered: { adopted: ['a'] } })
+    const error = expect.stringMatching(/^Task timed out: .* limit of 1 s\. .* was aborted/) as string
+    expect(await second.line('settled')).toMatchObject({ settled: [{ status: 'failed', error }] })
+    await second.ended
+  },
+)
+
+it('K8: a survivor that ends in time leaves no timer of its deadline', async () => {
+  const file = storeFile()
+  const first = startHost(file, 'launch', 'echo begin; sleep 0.1; echo end')
+  await first.line('text')
+  await first.kill()
+  await gone(file)
+  const second = startHost(file, 'wait', 'unused')
+  expect(await second.line('settled')).toMatchObject({ settled: [{ status: 'completed' }] })
+})
+
 it('K8: a survivor is cancelled by the next host', async () => {
   const file = storeFile()
   const first = startHost(file, 'launch', 'echo begin; sleep 60 & sleep 60')

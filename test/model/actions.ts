@@ -70,6 +70,7 @@ export type Action =
   | { readonly do: 'release'; readonly lease: Nth }
   | { readonly do: 'read'; readonly task: Target }
   | { readonly do: 'releaseOwner'; readonly owner: string; readonly to?: string }
+  | { readonly do: 'transfer'; readonly owner: string; readonly to: string; readonly tasks: readonly Target[] }
   | { readonly do: 'progress'; readonly task: Target; readonly value: number }
   | { readonly do: 'append'; readonly task: Target; readonly text: string }
   | { readonly do: 'readOutput'; readonly task: Target; readonly cursor?: number }
@@ -331,6 +332,8 @@ const deliveries: fc.Arbitrary<Action>[] = [
   }),
 ]
 
+const transfer = action('transfer', { owner, to: owner, tasks: fc.array(anyTask, { minLength: 1, maxLength: 3 }) })
+
 const others: fc.Arbitrary<Action>[] = [
   action('reserve', { ttlMs: often(duration) }),
   action('reserve', { ttlMs: often(duration) }),
@@ -341,6 +344,7 @@ const others: fc.Arbitrary<Action>[] = [
   action('read', { task: anyTask }),
   action('releaseOwner', { owner, to: often(owner) }),
   action('releaseOwner', { owner, to: often(owner) }),
+  transfer,
   action('progress', { task: runningTask, value: fc.nat(3) }),
   action('append', { task: runningTask, text: fc.constantFrom('', 'x', 'line\n') }),
   action('readOutput', { task: anyTask, cursor: often(fc.nat(6)) }),
@@ -452,6 +456,7 @@ export const ledgerActions: fc.Arbitrary<TopAction>[] = [
   action('read', { task: anyTask }),
   action('markAllNotified', {}),
   action('releaseOwner', { owner: twoOwners, to: fc.constantFrom(undefined, undefined, 'main', 'sub') }),
+  transfer,
   action('abortWait', { wait: nth }),
   action('setMax', { max: fc.nat(2) }),
   ...subscribing(script),
@@ -482,6 +487,7 @@ export const waitingActions: fc.Arbitrary<TopAction>[] = [
   action('cancelReservation', { reservation: nth }),
   action('setMax', { max: fc.integer({ min: -1, max: 2 }) }),
   action('releaseOwner', { owner, to: often(owner) }),
+  transfer,
   action('acknowledge', { lease: nth }),
   action('release', { lease: nth }),
   action('progress', { task: anyTask, value: fc.nat(3) }),
@@ -514,6 +520,7 @@ export const talkingActions: fc.Arbitrary<TopAction>[] = [
   action('cancel', { task: runningTask, reason: fc.constant(undefined) }),
   action('return', { run: nth, value: fc.constant(0) }),
   action('releaseOwner', { owner: fc.constant('main'), to: fc.constantFrom('main', 'sub', undefined) }),
+  transfer,
 ]
 
 /** The options of a manager. */

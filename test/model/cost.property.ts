@@ -3,7 +3,7 @@
  * among many other tasks as it does alone.
  *
  * A life: reserve, register or launch with a deadline, report, append, complete, lease, acknowledge, be pruned. The other tasks have
- * other owners; they run, are owed or leased, or hold reservations. Delivered results fill the history, so that a life
+ * other owners; they run, are owed or leased, are kept, or hold reservations. Delivered results fill the history of the owner, so that a life
  * ends with the pruning of the oldest record.
  */
 import assert from 'node:assert/strict'
@@ -21,6 +21,8 @@ interface Crowd {
   readonly reserved: number
   /** Tasks that run, and for which somebody waits: for each alone, and for all of them. */
   readonly waitedFor: number
+  /** Owners with a record that is kept. */
+  readonly others: number
 }
 
 /** The history limit of an unlimited registry. */
@@ -33,8 +35,9 @@ const crowds: fc.Arbitrary<Crowd> = fc.record({
   leased: size,
   reserved: size,
   waitedFor: size,
+  others: size,
 })
-const noCrowd: Crowd = { running: 0, owed: 0, leased: 0, reserved: 1, waitedFor: 0 }
+const noCrowd: Crowd = { running: 0, owed: 0, leased: 0, reserved: 1, waitedFor: 0, others: 0 }
 
 export function costProperty(subject: Subject) {
   const measureAlone = (isLaunched: boolean): Record<string, number> => {
@@ -54,8 +57,8 @@ export function costProperty(subject: Subject) {
   })
 }
 
-const retainedOf = ({ running, owed, leased, waitedFor }: Crowd): number =>
-  HISTORY + running + owed + leased + waitedFor
+const retainedOf = ({ running, owed, leased, waitedFor, others }: Crowd): number =>
+  HISTORY + running + owed + leased + waitedFor + others
 
 function measureLife(subject: Subject, crowd: Crowd, isLaunched: boolean): Record<string, number> {
   const clock = createManualClock()
@@ -106,8 +109,12 @@ function gather(manager: AsyncTaskManager, crowd: Crowd): void {
     register(owner, count)
     for (let n = 0; n < count; n += 1) manager.completeTask(`${owner}-${n}`, {})
   }
-  end('old', HISTORY)
-  for (let n = 0; n < HISTORY; n += 1) manager.markNotified(`old-${n}`)
+  end('owner', HISTORY)
+  for (let n = 0; n < HISTORY; n += 1) manager.markNotified(`owner-${n}`)
+  for (let n = 0; n < crowd.others; n += 1) {
+    end(`other-${n}`, 1)
+    manager.markNotified(`other-${n}-0`)
+  }
   end('leased', crowd.leased)
   manager.lease({ owner: 'leased' })
   end('owed', crowd.owed)

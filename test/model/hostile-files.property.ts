@@ -17,9 +17,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { folderName } from '../../src/async-tasks/output/run-files.js'
+import { folderName } from '../../src/features/output/run-files.js'
 import { AsyncTaskManager, processRunner } from '../../src/index.js'
-import { identityOf } from '../../src/process-identity.js'
+import { identityOf } from '../../src/system/process-identity.js'
 import { sqliteStore, StoreError, type StoreChange } from '../../src/store/index.js'
 import type { StoredJson } from '../../src/store/store.js'
 
@@ -36,7 +36,10 @@ const names = [
   'done',
   'identity',
 ] as const
-const beside = ['-owner', '-owner.new', '-lock', '-wal', '-shm', '-new'] as const
+const beside = [
+  ...['-owner', '-owner.new', '-lock', '-wal', '-shm', '-journal', '-new'],
+  ...['-history', '-history-wal', '-history-journal'],
+] as const
 
 export interface HostileFiles {
   /** What is in the place of files of the run. */
@@ -168,6 +171,9 @@ async function openOn(file: string, script: HostileFiles): Promise<void> {
     const { settled } = await manager.waitFor(['a'])
     const statuses = ['b', 'c'].map((id) => manager.getTask(id)?.status)
     if (statuses.join() !== 'completed,cancelled') throw new Error(`K8: the others are ${statuses.join()}`)
+    await manager.history().catch((error: unknown) => {
+      if (!(error instanceof StoreError) || !error.message.includes(`${file}-history`)) throw error
+    })
     if (settled[0]?.status !== 'completed' && settled[0]?.status !== 'failed') throw new Error('K8: it has not ended')
     if (JSON.stringify(settled).includes('secret')) throw new Error('K8: it has read a file elsewhere')
   } finally {

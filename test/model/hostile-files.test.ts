@@ -3,11 +3,7 @@ import { checkProperty } from '../support/property.js'
 import { hostileFilesProperty } from './hostile-files.property.js'
 
 describe.runIf(process.platform === 'linux')('hostile files beside a store', () => {
-  it(
-    'K8, K11: whatever stands in their place, a host starts in time or says which, and signals no one',
-    { timeout: 60_000 },
-    async () => {
-      await checkProperty('hostile files', hostileFilesProperty(), { numRuns: 60, endOnFailure: true })
-    },
-  )
+  it('K8, K11: whatever stands in their place, a host starts in time or says which, and signals no one', async () => {
+    await checkProperty('hostile files', hostileFilesProperty(), { numRuns: 60, endOnFailure: true })
+  })
 })

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { AsyncTaskManager, type LaunchTaskInput, type Runner } from '../../src/index.js'
-import { preview } from '../../src/text/preview.js'
+import { preview } from '../../src/data/preview.js'
 import { memoryStore } from '../../src/store/index.js'
 import { createManualClock } from '../../src/testing/index.js'
 

@@ -1,10 +1,10 @@
 /** Planted faults of F1 to F3, through public options and wrappers only. */
-import { outputLogs } from '../../src/async-tasks/output/output-log.js'
+import { outputLogs } from '../../src/features/output/output-log.js'
 import { skip } from 'rxjs'
 import type fc from 'fast-check'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { formatCompletionNotification } from '../../src/async-tasks/delivery/notifications.js'
-import { AsyncTaskReminderService } from '../../src/async-tasks/delivery/reminder-service.js'
+import { formatCompletionNotification } from '../../src/features/delivery/notifications.js'
+import { AsyncTaskReminderService } from '../../src/features/delivery/reminder-service.js'
 import type { CommandPolicy } from '../../src/tools/command-policy.js'
 import { createRunCommandTool } from '../../src/tools/run-command.js'
 import { outputStreamProperty, type WrapManager } from './output-stream.property.js'

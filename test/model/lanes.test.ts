@@ -50,7 +50,7 @@ describe('the lanes, against their model', () => {
     })
     expect(errorCodes).toEqual([...new Set([...ofTools, 'COMMAND_TIMEOUT', 'CANCELLED'])].sort())
     expect(reports).toEqual(['handler', 'late-result', 'stream'])
-  }, 60_000)
+  })
 })
 
 describe('sequences that once failed', () => {

@@ -1,7 +1,7 @@
 /** Timers of any length, on a platform that runs a timer at once when its delay is above a limit. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout } from '../../src/clock.js'
+import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout } from '../../src/system/clock.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 
 const delay = fc.oneof(

@@ -647,10 +647,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   /** A run has used a step. Over its budget, it is asked to conclude, and is stopped when its time to wrap up is over (F10). */
   function spend({ task }: Run): void {
     const attachment = of(task)
-    const { budget, owner } = task.record
+    const { budget } = task.record
     const steps = (task.record.spent?.steps ?? 0) + 1
     task.record = { ...task.record, spent: { steps } }
-    for (const of of [undefined, owner]) spent.set(of, (spent.get(of) ?? 0) + 1)
+    for (const of of [undefined, model.payerOf(ledger, task)]) spent.set(of, (spent.get(of) ?? 0) + 1)
     if (!budget || steps <= budget.steps || attachment.excess !== undefined || attachment.isOverdue) return
     attachment.excess = budgetText(budget.steps, steps)
     model.withdrawQuestions(ledger, task)
@@ -1209,6 +1209,11 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         if (to !== owner) pauses.delete(owner)
       })
       return kinds.flat().length
+    },
+    transfer: ({ owner, to, tasks }) => {
+      // Read before the change, as the caller does.
+      const ids = new Set(tasks.map(idOf))
+      change(() => model.transfer(ledger, owner, to, ids))
     },
     progress: (action) => progress(idOf(action.task), action.value),
     append: (action) => {

@@ -1,7 +1,7 @@
 /** The output log against a model that keeps all bytes. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { OutputLog } from '../../src/async-tasks/output/output-log.js'
+import { OutputLog } from '../../src/features/output/output-log.js'
 
 const text = fc.string({ unit: fc.constantFrom('a', 'é', '€', '😀', '\n', '\uFEFF'), maxLength: 12 })
 const appended = fc.array(text, { maxLength: 20 })

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import type { TaskOutputEvent } from '../../src/async-tasks/output/output-stream.js'
-import { AsyncTaskReminderService } from '../../src/async-tasks/delivery/reminder-service.js'
+import type { TaskOutputEvent } from '../../src/features/output/output-stream.js'
+import { AsyncTaskReminderService } from '../../src/features/delivery/reminder-service.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 
 /** Changes a manager; a planted fault makes it wrong. */

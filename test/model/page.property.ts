@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import fc from 'fast-check'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { createAccess, type Access } from '../../src/http/access.js'
+import { createAccess, type Access } from '../../src/server/http/access.js'
 import { PageState } from '../../src/page/page-state.js'
 import type { PageTask } from '../../src/page/wire.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'

@@ -1,7 +1,7 @@
 /** `toPlainData`: frozen copies of any value, and exact copies of JSON data. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { toPlainData } from '../../src/json/plain-data.js'
+import { toPlainData } from '../../src/data/plain-data.js'
 
 const anything = fc.anything({
   withBigInt: true,

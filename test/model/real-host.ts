@@ -5,10 +5,12 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { refOf } from '../../machines/owed-questions.js'
-import type { AsyncTaskInfo, OutputObject, TaskTransition } from '../../machines/records.js'
-import type { TaskLease } from '../../src/async-tasks/delivery/leases.js'
+import type { AsyncTaskInfo, OutputObject } from '../../machines/records.js'
+import type { TaskTransition } from '../../machines/transitions.js'
+import type { TaskLease } from '../../src/features/delivery/leases.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import type { LeasedReminder } from '../../src/async-tasks/delivery/reminder-service.js'
+import { transferTasks } from '../../src/features/families/transferring.js'
+import type { LeasedReminder } from '../../src/features/delivery/reminder-service.js'
 import type { RunContext, RunFunction, Runner } from '../../src/engine/runner.js'
 import { createControllableEngine } from '../support/controllable-engine.js'
 import { createJumpingClock } from '../support/jumping-clock.js'
@@ -346,6 +348,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     read: (action) => manager.registry.send({ type: 'text.read', taskId: idOf(action.task) }),
     releaseOwner: (action) =>
       manager.releaseOwner(action.owner, action.to === undefined ? undefined : { to: action.to }),
+    transfer: ({ owner, to, tasks }) => transferTasks(manager, { from: owner, to, ids: new Set(tasks.map(idOf)) }),
     progress: (action) =>
       manager.reportProgress(idOf(action.task), action.value === 3 ? ('odd' as never) : action.value),
     append: (action) => manager.appendOutput(idOf(action.task), action.text),

@@ -6,10 +6,11 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import type { RestorableRecord } from '../../src/protocol/async-tasks.js'
+import type { RestorableRecord } from '../../src/protocol/record-fields.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 
 const NOW = 5000
+const OWNERS = ['main', 'sub'] as const
 const LOST = `The process that ran this task (subagent 'agent', goal "") ended before the task did. Launch it again if its result is still needed.`
 
 type Kept = Omit<RestorableRecord, 'seq' | 'owner'> & { readonly seq: number; readonly owner: string }
@@ -32,7 +33,7 @@ const states = fc.oneof(
 )
 const extras = fc.oneof(fc.constant({}), fc.constant({ timeoutMs: 5, progress: { progress: 1, message: 'half' } }))
 const records = fc
-  .array(fc.tuple(states, extras, fc.constantFrom('main', 'sub')), { maxLength: 14 })
+  .array(fc.tuple(states, extras, fc.constantFrom(...OWNERS)), { maxLength: 14 })
   .chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray([...all.keys()], { minLength: all.length })))
   .map(([all, seqs]) =>
     all.map(([state, extra, owner], n): Kept => {
@@ -58,7 +59,7 @@ export const restoreProperty = () =>
     checkContinues(manager, owed)
   })
 
-type Expected = { readonly id: string; readonly delivery?: string | undefined }
+type Expected = { readonly id: string; readonly owner: string; readonly delivery?: string | undefined }
 
 function expectedOf(given: readonly Kept[], limit: number): Expected[] {
   const ended = given.filter(({ status }) => status !== 'running').sort((a, b) => a.seq - b.seq)
@@ -77,7 +78,10 @@ function expectedOf(given: readonly Kept[], limit: number): Expected[] {
     })),
   ]
   const clear = all.filter(({ delivery }) => delivery !== 'owed')
-  const pruned = new Set(clear.slice(0, Math.max(0, clear.length - limit)))
+  const ofOwner = (of: string): Expected[] => clear.filter(({ owner }) => owner === of)
+  const pruned = new Set(
+    clear.flatMap(({ owner }) => ofOwner(owner).slice(0, Math.max(0, ofOwner(owner).length - limit))),
+  )
   return all.filter((record) => !pruned.has(record))
 }
 
@@ -97,7 +101,9 @@ function checkContinues(manager: AsyncTaskManager, owed: readonly string[]): voi
     ['new'],
   )
   const limit = manager.getMaxAsyncTasks() === -1 ? 10 : 2 * manager.getMaxAsyncTasks()
-  assert.ok(manager.getAllTasks().length <= limit + 1)
+  for (const owner of OWNERS) {
+    assert.ok(manager.getAllTasks().filter((task) => task.owner === owner).length <= limit + 1, owner)
+  }
   assert.deepStrictEqual(
     seqs,
     [...seqs].sort((a, b) => a - b),

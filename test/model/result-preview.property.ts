@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { formatCompletionNotification } from '../../src/async-tasks/delivery/notifications.js'
-import { AsyncTaskReminderService } from '../../src/async-tasks/delivery/reminder-service.js'
+import { formatCompletionNotification } from '../../src/features/delivery/notifications.js'
+import { AsyncTaskReminderService } from '../../src/features/delivery/reminder-service.js'
 import { createCheckAsyncTasksTool, type CheckAsyncTasksParams } from '../../src/tools/check-async-tasks.js'
 
 /** Makes what writes the messages; a planted fault makes it wrong. */

@@ -1,7 +1,7 @@
 /** Short ids: a prefix that identifies its task. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { MIN_SHORT_ID, shortIds } from '../../src/async-tasks/short-ids.js'
+import { MIN_SHORT_ID, shortIds } from '../../src/features/task-ids/short-ids.js'
 
 // Ids that share long prefixes, some of them a prefix of another.
 const part = fc.constantFrom('research', 'er-a', 'b', '1', '😀', '\u{1F600}x', '-')

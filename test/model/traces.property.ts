@@ -1,8 +1,8 @@
 /** Submissions over HTTP, each in a trace of its own or in none, to workers: each call that a worker gets is in the trace of its submission. */
 import fc from 'fast-check'
 import { TaskManager } from '../../src/command-tasks/task-manager.js'
-import { InstanceManager } from '../../src/instances/instance-manager.js'
-import { websocketInstance, type WorkerLink } from '../../src/instances/websocket-instance.js'
+import { InstanceManager } from '../../src/command-tasks/instances/instance-manager.js'
+import { websocketInstance, type WorkerLink } from '../../src/command-tasks/instances/websocket-instance.js'
 import { traceOf, type Telemetry, type TraceContext } from '../../src/protocol/telemetry.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 

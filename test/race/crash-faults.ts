@@ -1,4 +1,4 @@
-/** Faults of durability, one promise at a time (K1 to K7, K10): the races with crashes must find each. */
+/** Faults of durability, one promise at a time (K1 to K7, K10, K13): the races with crashes must find each. */
 import { currentRuns } from '../../src/async-tasks/run-plan.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
@@ -10,7 +10,7 @@ import type { CrashSabotage } from './crash-world.js'
 export interface CrashFault extends CrashSabotage {
   /** What is wrong, in kebab case. */
   readonly name: string
-  readonly invariant: 'K1' | 'K2' | 'K3' | 'K4' | 'K5' | 'K6' | 'K7' | 'K10'
+  readonly invariant: 'H6' | 'K1' | 'K2' | 'K3' | 'K4' | 'K5' | 'K6' | 'K7' | 'K10' | 'K13'
   readonly description: string
   /** The seed that finds it soon. Default 3. */
   readonly seed?: number
@@ -45,6 +45,17 @@ const isRepeatedRun = (change: StoreChange): boolean =>
   change.table === 'tasks' && 'put' in change && change.put.status === 'running' && change.put.attempt > 1
 
 export const crashFaults: readonly CrashFault[] = [
+  {
+    name: 'tool-results-of-a-failed-turn-delivered',
+    seed: 8,
+    invariant: 'H6',
+    description: 'what tool calls have returned in a turn counts as delivered although the turn has failed',
+    breakManager: ({ registry: { ledger } }) => {
+      const release = ledger.release.bind(ledger)
+      ledger.release = (id, isUncertain) =>
+        isUncertain === true && id.startsWith('wait') ? ledger.acknowledge(id) : release(id, isUncertain)
+    },
+  },
   {
     name: 'run-before-stored',
     invariant: 'K1',
@@ -130,15 +141,6 @@ export const crashFaults: readonly CrashFault[] = [
     }),
   },
   {
-    name: 'pruned-before-confirmed',
-    seed: 4,
-    invariant: 'K5',
-    description: 'a record is removed when its message was accepted, and nobody has confirmed it',
-    breakManager: withPersistence((persistence) => {
-      persistence.isCarried = () => false
-    }),
-  },
-  {
     name: 'accepted-lost-at-the-end',
     seed: 1,
     invariant: 'K5',
@@ -214,5 +216,34 @@ export const crashFaults: readonly CrashFault[] = [
         await store.write(changes).catch(() => undefined)
       },
     }),
+  },
+]
+
+/** Faults of polite stops: the races in which the host ends politely at any point must find each. */
+export const stopFaults: readonly CrashFault[] = [
+  {
+    name: 'tasks-cancelled-at-a-stop',
+    invariant: 'K13',
+    description: 'a polite end cancels active tasks although there is a store',
+    breakManager: (manager) => {
+      const dispose = manager.dispose.bind(manager)
+      manager.dispose = () => dispose({ cancel: true })
+    },
+  },
+  {
+    name: 'stop-uses-up-an-attempt',
+    invariant: 'K13',
+    description: 'a polite end is not noted in the row, so that it uses up an attempt as a crash does',
+    breakManager: withPersistence((persistence) => {
+      persistence.addSuspension = () => undefined
+    }),
+  },
+  {
+    name: 'output-of-a-stopped-run-dropped',
+    invariant: 'K13',
+    description: 'a stopped run completes its task in memory, and the store is not told',
+    breakManager: ({ registry }) => {
+      registry.complete = () => undefined
+    },
   },
 ]

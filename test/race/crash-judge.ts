@@ -1,5 +1,5 @@
 /**
- * The judge of a race with crashes: what was seen from outside in all lives, held against A1 to A9 and K1 to K7. Its notes are on the disk of
+ * The judge of a race with crashes: what was seen from outside in all lives, held against A1 to A9, K1 to K7 and K13. Its notes are on the disk of
  * the race: what a dead life notes is not in them.
  */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
@@ -22,6 +22,8 @@ interface TaskNotes {
   heard: Status | undefined
   /** A call said that it is cancelled, or its run was aborted. */
   isCancelled: boolean
+  /** How often a message or the result of a tool had its end. */
+  handedOut: number
   /** How often the transcript has its end, as what. */
   told: Status[]
   /** It was delivered, and no message is uncertain of it: the store says so, or its host ended cleanly. */
@@ -31,15 +33,15 @@ interface TaskNotes {
 /** What the judge knows, and the transcript of the host. */
 export interface Notes {
   readonly tasks: Record<string, TaskNotes>
-  /** The delivery ids of the messages that left. */
-  readonly handedOut: string[]
+  /** The messages that left, with the tasks of their latest attempt. */
+  readonly handedOut: Record<string, readonly string[]>
   /** The delivery ids of the messages that the agent has read. */
   readonly transcript: string[]
   /** Contradictions: the first one is reported. */
   readonly problems: string[]
 }
 
-export const emptyNotes = (): Notes => ({ tasks: {}, handedOut: [], transcript: [], problems: [] })
+export const emptyNotes = (): Notes => ({ tasks: {}, handedOut: {}, transcript: [], problems: [] })
 
 /** What a race allows. */
 export interface Terms {
@@ -55,6 +57,12 @@ export interface Terms {
 export class Judge {
   readonly notes: Notes
   readonly #terms: Terms
+  /** How many attempts each message had: 1 for the first, 2 for any later one. */
+  readonly #attempts = new Map<string, 1 | 2>()
+  /** The attempts that polite stops of this life have asked to stop, until they start again. */
+  readonly #suspended = new Map<string, number>()
+  /** The tasks whose runs have returned an output after they were asked to stop. */
+  readonly #returned = new Set<string>()
 
   constructor(notes: Notes, terms: Terms) {
     this.notes = notes
@@ -77,6 +85,7 @@ export class Judge {
       stored: undefined,
       heard: undefined,
       attempts: [],
+      handedOut: 0,
       told: [],
     }
   }
@@ -95,11 +104,43 @@ export class Judge {
     this.#check(!attempts.includes(attempt), `K7: attempt ${attempt} of ${id} started twice`)
     this.#check(attempt <= this.#terms.attempts, `K7: ${id} started attempt ${attempt}`)
     attempts.push(attempt)
+    const stopped = this.#suspended.get(id) ?? attempt
+    this.#check(attempt === stopped, `K13: attempt ${stopped} of ${id} was stopped, and attempt ${attempt} follows`)
+    this.#suspended.delete(id)
   }
 
   /** A call returned that the task is cancelled, or its run was aborted: with a sound disk that is stored (K6). */
   cancel(id: string): void {
     if (this.#terms.isDiskSound) this.#task(id).isCancelled = true
+  }
+
+  /** A run is asked to stop by a polite end, which uses up no attempt: the next process may start the same one. */
+  suspend(id: string): void {
+    const attempt = this.#task(id).attempts.pop()
+    if (attempt !== undefined) this.#suspended.set(id, attempt)
+  }
+
+  /** A run that a polite end has asked to stop returns its output within its grace. */
+  returned(id: string): void {
+    this.#returned.add(id)
+  }
+
+  /** A host has ended politely, with these records before and after it was asked to (K13). Its store has what a crash would have left. */
+  stop(before: readonly AsyncTaskInfo[], after: readonly AsyncTaskInfo[], { tasks }: StoreContents): void {
+    const active = before.filter(({ status }) => !hasEnded(status))
+    for (const { id, status } of active) {
+      const now = after.find((record) => record.id === id)?.status
+      this.#check(now === status, `K13: ${id} was ${status}, and the stop made it ${now ?? 'gone'}`)
+      if (!this.#terms.isDiskSound) continue
+      const stored = tasks.find((task) => task.id === id)?.status
+      const mayComplete = stored === 'completed' && this.#suspended.has(id)
+      const isKept = mayComplete || (stored === status && !this.#returned.has(id))
+      this.#check(isKept, `K13: ${id} was ${status}, and is left as ${stored ?? 'nothing'} by the stop`)
+      if (stored === 'completed') this.#suspended.delete(id)
+    }
+    this.#returned.clear()
+    // The note of the stop may be missing.
+    if (!this.#terms.isDiskSound) this.#suspended.clear()
   }
 
   /** A handler was notified of an end. */
@@ -114,9 +155,13 @@ export class Judge {
 
   /** A message leaves. */
   handOut(deliveryId: string, taskIds: readonly string[]): void {
-    this.#check(!this.notes.handedOut.includes(deliveryId), `K3: ${deliveryId} was used for two messages`)
-    this.notes.handedOut.push(deliveryId)
+    const before = this.notes.handedOut[deliveryId]
+    const isSame = before === undefined || taskIds.every((id) => before.includes(id))
+    this.#check(isSame, `K3: ${deliveryId} was used for two messages`)
+    this.#attempts.set(deliveryId, before === undefined ? 1 : 2)
+    this.notes.handedOut[deliveryId] = taskIds
     for (const id of taskIds) {
+      this.#task(id).handedOut += 1
       this.#check(!this.#task(id).isConfirmed, `K5: ${id} was confirmed, and is delivered again`)
     }
   }
@@ -135,7 +180,9 @@ export class Judge {
       this.#expectEnd(id, status, 'K4', 'was told')
       const isAllowed = task.told.length === 0 || (!this.#terms.isExact && isRepeat)
       this.#check(isAllowed, `K4: ${id} was told again${this.#terms.isExact ? '' : ', and not marked as a repeat'}`)
-      this.#check(!isRepeat || !this.#terms.isExact, `K4: ${id} is marked as a repeat`)
+      const isFirst = this.#attempts.get(deliveryId) === 1
+      this.#check(!isRepeat || task.handedOut > 1 || !this.#terms.isExact, `K4: ${id} is marked as a repeat`)
+      this.#check(isRepeat || isFirst, `H6: ${id} was in a message that failed, and is not marked as a repeat`)
       task.told.push(status)
     }
   }
@@ -151,6 +198,8 @@ export class Judge {
       const task = this.#task(id)
       task.stored ??= status
       this.#expectEnd(id, status, 'K7', 'is stored')
+      const isInterrupted = status === 'failed' && record['errorCode'] === INTERRUPTED
+      this.#check(!isInterrupted || !this.#suspended.has(id), `K13: ${id} was stopped, and is not run again`)
       if (delivery !== 'delivered') continue
       if (!uncertain.has(id)) task.isConfirmed = true
       else this.#check(record['isRepeat'] !== true, `K5: the repeat of ${id} was accepted, and is not confirmed`)
@@ -212,9 +261,11 @@ export class Judge {
 }
 
 const NOT_STORED = 'NOT_STORED'
+const INTERRUPTED = 'INTERRUPTED'
 
 /** Whether the launch of a task could not be stored. */
-const isRefused = (record: AsyncTaskInfo): boolean => record.status === 'failed' && record.errorCode === NOT_STORED
+export const isRefused = (record: AsyncTaskInfo): boolean =>
+  record.status === 'failed' && record.errorCode === NOT_STORED
 
 /** Whether a task has ended, and owes nothing. */
 const isPrunable = ({ status, delivery }: StoredTask): boolean =>

@@ -28,12 +28,16 @@ export interface CrashScript {
   readonly failing: readonly number[]
   /** What the auto-trigger's turns do, the rest accept. */
   readonly turns: readonly ('accept' | 'refuse')[]
+  /** Whether a turn of the auto-trigger also calls a tool that returns what has ended meanwhile. */
+  readonly takes: boolean
   /** Whether a turn takes a while before its message is in the transcript. */
   readonly isSlow: boolean
   /** Whether a write is acknowledged later than it is stored, with others in between. */
   readonly isStoreSlow: boolean
   readonly worker: readonly CrashStep[]
   readonly user: readonly CrashStep[]
+  /** How often the host ends politely, and the next one starts, at any point. */
+  readonly stops: number
 }
 
 const nth = fc.nat(1)
@@ -88,6 +92,7 @@ export const crashScripts: fc.Arbitrary<CrashScript> = fc.record({
     { weight: 1, arbitrary: fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { maxLength: 3 }) },
   ),
   turns: fc.array(fc.constantFrom('accept' as const, 'refuse' as const), { maxLength: 2 }),
+  takes: fc.boolean(),
   isSlow: fc.boolean(),
   isStoreSlow: fc.boolean(),
   worker: fc.oneof(
@@ -98,4 +103,10 @@ export const crashScripts: fc.Arbitrary<CrashScript> = fc.record({
     { weight: 3, arbitrary: fc.array(step, { minLength: 1, maxLength: 4 }) },
   ),
   user: fc.array(step, { maxLength: 3 }),
+  stops: fc.constant(0),
 })
+
+/** Any script with polite ends of the host wherever it could crash. */
+export const stopScripts: fc.Arbitrary<CrashScript> = fc
+  .tuple(crashScripts, fc.integer({ min: 1, max: 2 }))
+  .map(([script, stops]) => ({ ...script, stops }))

@@ -3,19 +3,24 @@
  * is followed by another one in the same life.
  */
 import {
+  AgentTasksError,
   createAgentTasks,
+  createTurns,
   DisposedError,
   type AgentTasks,
   type AsyncTaskInfo,
   type Runner,
   type Turn,
+  type TurnDelivery,
 } from '../../src/index.js'
 import { StoreError, type Store } from '../../src/store/index.js'
 import type { Race } from '../../src/testing/index.js'
+import { isSuspension } from '../../src/async-tasks/cancel-reason.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { CrashScript, CrashStep } from './crash-script.js'
-import { emptyNotes, Judge, type Notes } from './crash-judge.js'
-import type { WasDelivered } from '../../src/async-tasks/delivery/unknown-deliveries.js'
+import { hasEnded } from '../../machines/task-status.js'
+import { emptyNotes, isRefused, Judge, type Notes } from './crash-judge.js'
+import type { WasDelivered } from '../../src/features/delivery/unknown-deliveries.js'
 
 /** What survives a crash besides the store. */
 export interface Disk {
@@ -73,6 +78,7 @@ export class CrashWorld {
     const { wrapStore, breakManager } = this.#sabotage
     const disk = this.#failing(store)
     const wasDelivered = this.#wasDelivered()
+    const turns = createTurns((_text, _signal, delivery) => this.#turn(delivery))
     const tasks = createAgentTasks({
       store: wrapStore?.(disk) ?? disk,
       clock,
@@ -85,8 +91,8 @@ export class CrashWorld {
       // A race also tries the orders in which a turn exceeds its limit, and then its results are delivered again.
       turnTimeoutMs: Infinity,
       findRunner: () => ({ run: this.#run, retry: { attempts, on: ['interrupted'] } }),
-      isAgentBusy: () => false,
-      triggerAgentTurn: (_, { deliveryId, taskIds, signal }) => this.#turn(deliveryId, taskIds, signal),
+      isAgentBusy: turns.isBusy$,
+      triggerAgentTurn: turns.triggerAgentTurn,
       ...(wasDelivered && { wasDelivered }),
     })
     const manager = tasks.getAsyncTaskManager()
@@ -141,12 +147,14 @@ export class CrashWorld {
 
   /** A clean end, and a new start. */
   async #restart(): Promise<string> {
-    const { tasks } = this
+    const { tasks, manager } = this
+    const before = manager.getAllTasks()
     const disposal = tasks.dispose()
-    const records = tasks.getAsyncTaskManager().getAllTasks()
+    const records = manager.getAllTasks()
     await disposal
     this.judge.end(records)
     if (this.tasks !== tasks) return 'restarted by another'
+    this.judge.stop(before, records, this.#race.store.contents())
     this.look()
     this.tasks = this.#start()
     return 'restarted'
@@ -163,23 +171,39 @@ export class CrashWorld {
     used.names += 1
     const id = `task-${used.names}`
     const input = { id, subagentName: 'agent', goalPrompt: 'look into it', ...(parentId !== undefined && { parentId }) }
+    const { manager } = this
     this.judge.announce(id)
     try {
-      if (by === 'launch') this.manager.launch(input, this.#run)
-      else this.manager.registerTask(input)
-      await this.manager.stored()
+      if (by === 'launch') manager.launch(input, this.#run)
+      else manager.registerTask(input)
+      await manager.stored()
       this.judge.admit(id)
       return id
     } catch (error) {
-      this.judge.refuse(id)
+      // A task that has ended before its launch was refused keeps that end, which is stored later.
+      const record = manager.getTask(id)
+      if (record === undefined || !hasEnded(record.status) || isRefused(record)) this.judge.refuse(id)
       return String(error)
     }
   }
 
   readonly #run: Runner = async ({ id }, { signal, attempt }) => {
     this.judge.start(id, attempt)
-    signal.addEventListener('abort', () => this.judge.cancel(id), { once: true })
+    const { clock } = this.#race
+    let abortedAt: number | undefined
+    signal.addEventListener(
+      'abort',
+      () => {
+        abortedAt = clock.now()
+        // A task whose process closes has not ended.
+        if (isSuspension(signal)) this.judge.suspend(id)
+        else this.judge.cancel(id)
+      },
+      { once: true },
+    )
     await this.#race.pause(attempt === 1 ? `the run of ${id}` : `attempt ${attempt} of ${id}`)
+    // No time has passed since the stop, so the run is within its grace.
+    if (isSuspension(signal) && clock.now() === abortedAt) this.judge.returned(id)
     return { final_message: id }
   }
 
@@ -229,6 +253,8 @@ export class CrashWorld {
     } catch (error) {
       const isRefusal = error instanceof StoreError || error instanceof RefusedError || error instanceof DisposedError
       if (isRefusal) return error.name
+      // The other actor has begun a turn while the lease of this one was being stored.
+      if (error instanceof AgentTasksError && error.code === 'LEASE_ENDED') return error.code
       throw error
     }
     return isAccepted ? 'accepted' : 'refused'
@@ -249,16 +275,34 @@ export class CrashWorld {
   }
 
   /** A turn of the auto-trigger. The message is in the transcript before it is accepted. */
-  async #turn(deliveryId: string, taskIds: readonly string[], signal: AbortSignal): Promise<void> {
+  async #turn(delivery: TurnDelivery | undefined): Promise<void> {
+    if (delivery === undefined) return
+    const { deliveryId, taskIds, signal } = delivery
     const { used } = this.#race.disk
     const outcome = this.#script.turns[used.turns] ?? 'accept'
     used.turns += 1
     this.judge.handOut(deliveryId, taskIds)
     const records = this.#records(taskIds)
     if (this.#script.isSlow) await this.#race.pause('the agent reads')
+    // A host that has ended calls no tool of the next one.
+    if (signal.aborted) throw new RefusedError()
+    const taken = this.#script.takes ? await this.#takeByTool() : []
     if (outcome === 'refuse') throw new RefusedError()
-    await this.#append({ deliveryId, records }, signal)
+    await this.#append([{ deliveryId, records }, ...taken], signal)
     if (this.#script.isSlow) await this.#race.pause('the agent answers')
+  }
+
+  /** A tool call of a turn: what it returns is in the transcript, and delivered, with the message of the turn. */
+  async #takeByTool(): Promise<readonly Message[]> {
+    const { tasks } = this
+    const owed = this.manager.getPendingNotifications('main').map(({ id }) => id)
+    if (owed.length === 0) return []
+    const { metadata, deliveryIds } = await tasks.tools.wait_for_async_tasks.execute({ task_ids: owed })
+    const [deliveryId] = deliveryIds ?? []
+    if (deliveryId === undefined) return []
+    const taskIds = metadata?.['settled'] as readonly string[]
+    this.judge.handOut(deliveryId, taskIds)
+    return [{ deliveryId, records: this.#records(taskIds) }]
   }
 
   #records(taskIds: readonly string[]): AsyncTaskInfo[] {
@@ -266,13 +310,15 @@ export class CrashWorld {
   }
 
   /** A host that has ended writes nothing more. */
-  async #append(message: Message | undefined, signal?: AbortSignal): Promise<void> {
-    if (message === undefined) return
-    const { deliveryId, records } = message
+  async #append(messages: Message | undefined | readonly Message[], signal?: AbortSignal): Promise<void> {
+    const written = [messages ?? []].flat() as readonly Message[]
+    if (written.length === 0) return
     await this.#race.message('the transcript', () => {
       if (signal?.aborted === true) return
-      this.#race.note(`${deliveryId} tells ${records.map(({ id, status }) => `${id} ${status}`).join(', ')}`)
-      this.judge.tell(deliveryId, records)
+      for (const { deliveryId, records } of written) {
+        this.#race.note(`${deliveryId} tells ${records.map(({ id, status }) => `${id} ${status}`).join(', ')}`)
+        this.judge.tell(deliveryId, records)
+      }
     })
   }
 

@@ -1,4 +1,7 @@
-/** In any race of a host that crashes, all lives together keep A1 to A9 and K1 to K7, also while writes fail (K10). */
+/**
+ * In any race of a host that crashes or ends politely (K13), all lives together keep A1 to A9 and K1 to K7, also while writes fail (K10). What follows a
+ * polite end is judged as what follows a crash.
+ */
 import fc from 'fast-check'
 import { raceOrders, type RaceOptions } from '../../src/testing/index.js'
 import { timelineOf } from '../../src/testing/race-report.js'
@@ -8,7 +11,10 @@ import { crashScripts, type CrashScript, type CrashStep } from './crash-script.j
 import { CrashWorld, emptyDisk, type CrashSabotage, type Disk } from './crash-world.js'
 
 /** The race of any script. */
-export function crashRace(sabotage: CrashSabotage = {}): RaceOptions<CrashWorld, CrashScript, Disk> {
+export function crashRace(
+  sabotage: CrashSabotage = {},
+  scripts: fc.Arbitrary<CrashScript> = crashScripts,
+): RaceOptions<CrashWorld, CrashScript, Disk> {
   const worlds: CrashWorld[] = []
   const actor = (steps: readonly CrashStep[]) =>
     steps.map((step) => ({ label: labelOf(step), run: (world: CrashWorld) => world.take(step) }))
@@ -16,13 +22,17 @@ export function crashRace(sabotage: CrashSabotage = {}): RaceOptions<CrashWorld,
     name: 'crashes',
     crashes: true,
     disk: emptyDisk,
-    inputs: crashScripts,
+    inputs: scripts,
     setup: (race, script) => {
       const world = new CrashWorld(race, script, sabotage)
       worlds.push(world)
       return world
     },
-    actors: (_, { worker, user }) => ({ worker: actor(worker), user: actor(user) }),
+    actors: (_, { worker, user, stops }) => ({
+      worker: actor(worker),
+      user: actor(user),
+      ...(stops > 0 && { host: actor(Array.from({ length: stops }, () => ({ do: 'restart' }) as const)) }),
+    }),
     invariants: {
       'nothing contradicts itself': (world) => {
         world.look()
@@ -48,9 +58,9 @@ export function crashRace(sabotage: CrashSabotage = {}): RaceOptions<CrashWorld,
 }
 
 /** The same as a property, for `checkProperty` and `npm run faults`. */
-export const crashesProperty = (sabotage?: CrashSabotage): fc.IRawProperty<unknown> => {
-  const race = crashRace(sabotage)
-  return fc.asyncProperty(raceOrders(), crashScripts, async (order, script) => {
+export const crashesProperty = (sabotage?: CrashSabotage, scripts = crashScripts): fc.IRawProperty<unknown> => {
+  const race = crashRace(sabotage, scripts)
+  return fc.asyncProperty(raceOrders(), scripts, async (order, script) => {
     const run = await runRace(race, chooserOf(order), script)
     if (run.failure !== undefined) throw new Error(`${run.failure.message}\n${timelineOf(run)}`)
   })

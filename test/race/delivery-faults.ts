@@ -4,8 +4,8 @@
  */
 import { map, Observable, skip } from 'rxjs'
 import type { DeliveryMachine } from '../../machines/delivery.js'
-import type { DeliveryTransition } from '../../machines/records.js'
-import type { RegistryNotification } from '../../machines/journal.js'
+import type { DeliveryTransition } from '../../machines/transitions.js'
+import type { RegistryNotification } from '../../machines/change-feed.js'
 import type { Ledger } from '../../machines/ledger.js'
 import type { TaskRegistry } from '../../src/async-tasks/registry.js'
 import { waitForTasks } from '../../src/async-tasks/waiting.js'
@@ -17,7 +17,7 @@ import { alterMachine, remove, stateAt } from './altered-machine.js'
 import { delivery } from './delivery.property.js'
 import { deliveryTiming } from './timing.property.js'
 
-type LeaseMethod = 'take' | 'acknowledge' | 'release' | 'acceptLate'
+type LeaseMethod = 'take' | 'acknowledge' | 'release' | 'acceptLate' | 'transfer'
 
 /** A ledger that does something else where it should take, acknowledge or release a lease; `method` is the original. */
 function ledgerThat<Name extends LeaseMethod>(
@@ -106,6 +106,13 @@ export const deliveryFaults: readonly PlantedFault[] = [
     ...ledgerThat('release', (_release, [deliveryId], { ledger }) => ledger.acknowledge(deliveryId)),
   },
   {
+    name: 'repeats-a-turn-as-a-new-message',
+    invariant: 'H6',
+    description: 'A turn that has failed is repeated under another id, together with what has ended since.',
+    property: delivery,
+    ...ledgerThat('release', (release, [deliveryId]) => release(deliveryId)),
+  },
+  {
     name: 'returns-an-accepted-message',
     invariant: 'A5',
     description: 'The results of an accepted message are owed again.',
@@ -118,6 +125,16 @@ export const deliveryFaults: readonly PlantedFault[] = [
     description: 'The results of a message that is accepted after it expired stay owed.',
     property: delivery,
     ...ledgerThat('acceptLate', () => undefined),
+  },
+  {
+    name: 'transfers-only-what-runs',
+    invariant: 'A5',
+    description: 'The owner to whom a single task is transferred does not get a result that is owed already.',
+    property: delivery,
+    ...ledgerThat('transfer', (transfer, [owner, heir, ids], { ledger }) => {
+      const running = new Set(ledger.running(owner).map(({ record }) => record.id))
+      transfer(owner, heir, new Set([...ids].filter((id) => running.has(id))))
+    }),
   },
   {
     name: 'acknowledges-before-the-turn',

@@ -1,6 +1,6 @@
 /** Planted faults of steps: each wraps a part of a manager, or changes what it finds in its store. */
-import type { StepLog } from '../../src/async-tasks/steps/step-log.js'
-import { steps } from '../../src/async-tasks/steps/steps.js'
+import type { StepLog } from '../../src/features/steps/step-log.js'
+import { steps } from '../../src/features/steps/steps.js'
 import type { AsyncTaskManager } from '../../src/index.js'
 import type { StepSabotage } from './durable-steps.property.js'
 

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { steps } from '../../src/async-tasks/steps/steps.js'
+import { steps } from '../../src/features/steps/steps.js'
 import { AsyncTaskManager, type RunContext, type RunnerDefinition } from '../../src/index.js'
 import { memoryStore, type MemoryStore, type Store, type StoreContents } from '../../src/store/index.js'
 import { createManualClock } from '../../src/testing/index.js'
@@ -276,7 +276,8 @@ class World {
 
   async #deliver(): Promise<boolean> {
     const { life } = this
-    const lease = life.manager.lease()
+    // A task that is queued has not taken the results of its children yet.
+    const lease = life.manager.lease({ owner: OWNER })
     if (lease === undefined) return false
     await lease.stored
     if (life.disk !== undefined) return false

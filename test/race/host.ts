@@ -2,7 +2,7 @@
 import { BehaviorSubject, Observable, Subject } from 'rxjs'
 
 import type { HostKind } from './script.js'
-import type { BusySource } from '../../src/async-tasks/delivery/busy.js'
+import type { BusySource } from '../../src/features/delivery/busy.js'
 
 export class FakeHost {
   readonly kind: HostKind

@@ -3,8 +3,8 @@
  * the instances: it decides when and how each call ends.
  */
 import fc from 'fast-check'
-import { InstanceManager } from '../../src/instances/instance-manager.js'
-import type { Instance, ToolCall } from '../../src/instances/instance.js'
+import { InstanceManager } from '../../src/command-tasks/instances/instance-manager.js'
+import type { Instance, ToolCall } from '../../src/command-tasks/instances/instance.js'
 import type { ToolCallResult } from '../../src/protocol/tool-result.js'
 import { TaskManager } from '../../src/command-tasks/task-manager.js'
 import type { TaskManagerOptions } from '../../src/command-tasks/options.js'

@@ -15,11 +15,15 @@ interface TaskAccount {
   isAccepted: boolean
   /** Its owner was released without an heir. */
   isDropped: boolean
+  /** The id of the last turn with its result that failed: the next message repeats that turn. */
+  repeatOf: string | undefined
 }
 
 /** A message. */
 export interface Message {
   readonly name: string
+  readonly deliveryId: string
+  readonly isRepeat: boolean
   /** No other turn of the owner may start while it is open. */
   readonly isExclusive: boolean
   readonly owner: string
@@ -55,6 +59,7 @@ export class Ledger {
   readonly messages: Message[] = []
   readonly waits: Wait[] = []
   readonly #violations: string[] = []
+  readonly #deliveryIds = new Set<string>()
   readonly isLong: boolean
   readonly #notifyCancelled: boolean
   #ends = 0
@@ -67,7 +72,15 @@ export class Ledger {
   // What happened
 
   register(id: string, owner: string): void {
-    this.tasks.set(id, { id, owner, state: 'running', endedAs: 0, isAccepted: false, isDropped: false })
+    this.tasks.set(id, {
+      id,
+      owner,
+      state: 'running',
+      endedAs: 0,
+      isAccepted: false,
+      isDropped: false,
+      repeatOf: undefined,
+    })
   }
 
   /**
@@ -84,7 +97,9 @@ export class Ledger {
 
   /** Records a message, and checks that it carries exactly what is owed, or as much of it as fits. */
   open(message: Omit<Message, 'isOpen'>, text: string): Message {
-    const expected = this.#fitting(this.owed(message.owner))
+    const owed = this.owed(message.owner)
+    const [repeatOf] = owed.map((id) => this.#task(id).repeatOf)
+    const expected = this.#fitting(owed.filter((id) => this.#task(id).repeatOf === repeatOf))
     this.check(text.length <= MESSAGE_CHARS, () => `A5: ${message.name} has ${text.length} characters`)
     const carried = [...text.matchAll(/"agent_id": "([^"]+)"/g)].map(([, id]) => id ?? '')
     this.check(
@@ -92,6 +107,7 @@ export class Ledger {
       () => `A5: ${message.name} names ${list(carried)}, has ${list(message.taskIds)}`,
     )
     this.check(same(carried, expected), () => `A5: ${message.name} carries ${list(carried)}, owed is ${list(expected)}`)
+    this.#checkId(message, repeatOf)
     const others = this.exclusives(message.owner)
     if (message.isExclusive) {
       this.check(others.length === 0, () => `A6: ${message.name} starts while ${others.join()} is in flight`)
@@ -99,6 +115,23 @@ export class Ledger {
     const opened: Message = { ...message, isOpen: true }
     this.messages.push(opened)
     return opened
+  }
+
+  /** H6: a message that repeats a turn has its id. A task that it lacks gets another id later. */
+  #checkId({ name, deliveryId, isRepeat, taskIds }: Omit<Message, 'isOpen'>, repeatOf: string | undefined): void {
+    const isRight = repeatOf === undefined ? !this.#deliveryIds.has(deliveryId) : deliveryId === repeatOf
+    this.check(isRight, () => `H6: ${name} has the id ${deliveryId}, and repeats ${repeatOf ?? 'nothing'}`)
+    this.check(isRepeat || repeatOf === undefined, () => `H6: ${name} is not marked as a repeat`)
+    this.#deliveryIds.add(deliveryId)
+    for (const task of this.tasks.values()) {
+      if (task.repeatOf === deliveryId && !taskIds.includes(task.id)) task.repeatOf = undefined
+    }
+  }
+
+  /** Records that a turn has failed: the agent may have read its message. */
+  fail(message: Message): void {
+    message.isOpen = false
+    for (const id of message.taskIds) this.#task(id).repeatOf = message.deliveryId
   }
 
   /** Records that a message was accepted, even after its end. */
@@ -142,6 +175,11 @@ export class Ledger {
       if (heir === undefined) task.isDropped = true
       else task.owner = heir
     }
+  }
+
+  transfer(id: string, heir: string): void {
+    const task = this.#task(id)
+    if (!task.isAccepted) task.owner = heir
   }
 
   // Queries

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 
 import { setUpTrigger } from '../unit/async-tasks/trigger-host.js'
-import type { ReminderSource } from '../../src/async-tasks/delivery/auto-trigger.js'
+import type { ReminderSource } from '../../src/features/delivery/auto-trigger.js'
 
 /** A source that never has a reminder. */
 const remindsOfNothing = (meanwhile: () => void = () => undefined): ReminderSource => ({

@@ -3,8 +3,8 @@
  * what was written, and its workers may still be busy with calls of the one before.
  */
 import fc from 'fast-check'
-import { InstanceManager } from '../../src/instances/instance-manager.js'
-import type { Instance, ToolCall } from '../../src/instances/instance.js'
+import { InstanceManager } from '../../src/command-tasks/instances/instance-manager.js'
+import type { Instance, ToolCall } from '../../src/command-tasks/instances/instance.js'
 import type { ToolCallResult } from '../../src/protocol/tool-result.js'
 import { TaskManager } from '../../src/command-tasks/task-manager.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../src/protocol/command-tasks.js'

@@ -31,6 +31,7 @@ export type Step =
   /** Reads the result of the handle of a task. */
   | { readonly do: 'read result'; readonly nth: number }
   | { readonly do: 'release owner'; readonly owner: number; readonly to: number | undefined }
+  | { readonly do: 'transfer'; readonly nth: number; readonly to: number }
   | { readonly do: 'stop listening' }
   | { readonly do: 'dispose' }
   | { readonly do: 'advance'; readonly ms: number }
@@ -136,6 +137,7 @@ const readStep: fc.Arbitrary<Step> = fc.record({ do: verb('read result'), nth })
 
 const rareStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: verb('release owner'), owner, to: fc.constantFrom(undefined, 0, 1) }) },
+  { weight: 2, arbitrary: fc.record({ do: verb('transfer'), nth, to: fc.constantFrom(0, 1) }) },
   { weight: 1, arbitrary: fc.record({ do: verb('stop listening') }) },
   { weight: 1, arbitrary: fc.record({ do: verb('dispose') }) },
 )

@@ -8,6 +8,7 @@ import type {
   TaskHandle,
   TriggerAgentTurn,
 } from '../../src/index.js'
+import { transferTasks } from '../../src/features/families/transferring.js'
 import type { FakeHost } from './host.js'
 import type { Ledger, Message, TaskState } from './ledger.js'
 import { OWNERS, type HostKind, type Step } from './script.js'
@@ -138,6 +139,9 @@ export function performStep(stage: Stage, step: Step): void {
       manager.releaseOwner(ownerOf(step.owner), heir === undefined ? {} : { to: heir })
       break
     }
+    case 'transfer':
+      transfer(stage, pick([...ledger.tasks.keys()], step.nth), ownerOf(step.to))
+      break
     case 'stop listening':
       stage.stopListening()
       break
@@ -158,6 +162,14 @@ function register(stage: Stage, owner: string): void {
   ledger.register(id, owner)
   manager.registerTask({ id, owner, subagentName: 'racer', goalPrompt: 'race' })
   handles.set(id, stage.createHandle(id))
+}
+
+/** Another session takes a task over. */
+function transfer({ ledger, manager }: Stage, id: string | undefined, heir: string): void {
+  const from = id === undefined ? undefined : ledger.tasks.get(id)?.owner
+  if (id === undefined || from === undefined) return
+  ledger.transfer(id, heir)
+  transferTasks(manager, { from, to: heir, ids: new Set([id]) })
 }
 
 /** Stands in `reads` until the result has settled. */
@@ -223,8 +235,9 @@ function remind({ ledger, reminders, reminded }: Stage, owner: string, isExclusi
     ledger.check(expected.length === 0, () => `A5: a reminder of ${owner} lacks ${expected.join()}`)
     return
   }
-  const name = `reminder ${reminded.length + 1}`
-  reminded.push({ lease, message: ledger.open({ name, isExclusive, owner, taskIds: lease.taskIds }, lease.text) })
+  const { deliveryId, taskIds, isRepeat = false } = lease
+  const opened = { name: `reminder ${reminded.length + 1}`, isExclusive, owner, taskIds, deliveryId, isRepeat }
+  reminded.push({ lease, message: ledger.open(opened, lease.text) })
 }
 
 function accept({ ledger }: Stage, one: Reminded | undefined): void {

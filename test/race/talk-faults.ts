@@ -1,6 +1,7 @@
 /** Faults of questions, messages and repeats (F6, F7, F11): the races of `talk.property.ts` must find each. */
+import type { OwedQuestion } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { inboxes, type Inbox } from '../../src/async-tasks/questions/inbox.js'
+import { inboxes, type Inbox } from '../../src/features/questions/inbox.js'
 import type { TalkSabotage } from './talk.property.js'
 
 export interface TalkFault extends TalkSabotage {
@@ -50,16 +51,22 @@ export const talkFaults: readonly TalkFault[] = [
     invariant: 'F6',
     description: 'a question that was answered stays owed, and is handed out',
     breakManager: (manager) => {
-      const lease = manager.lease.bind(manager)
-      const answered: { readonly taskId: string; readonly questionId: string }[] = []
+      const { questions } = manager.registry.ledger
+      const take = questions.take.bind(questions)
+      const answered: OwedQuestion[] = []
       const answer = manager.answerTask.bind(manager)
       manager.answerTask = (taskId, questionId, given) => {
-        answered.push({ taskId, questionId })
+        const entry = manager.registry.history.get(taskId)
+        if (entry !== undefined) {
+          const { owner } = entry.record
+          const standing = { delivery: 'leased', deliveryId: undefined, isAccepted: false } as const
+          answered.push({ entry, id: questionId, owner, ...standing, isRepeat: false, repeatOf: undefined })
+        }
         return answer(taskId, questionId, given)
       }
-      manager.lease = (request) => {
-        const taken = lease(request)
-        return taken && answered.length > 0 ? { ...taken, questions: [...(taken.questions ?? []), ...answered] } : taken
+      questions.take = (refs, deliveryId, owner) => {
+        const taken = take(refs, deliveryId, owner)
+        return deliveryId.startsWith('delivery') ? [...taken, ...answered] : taken
       }
     },
   },
@@ -119,11 +126,11 @@ export const talkFaults: readonly TalkFault[] = [
     name: 'rider-never-acknowledged',
     invariant: 'F11',
     description: 'what rode on the result of a tool is never delivered',
-    breakManager: (manager) => {
-      const lease = manager.lease.bind(manager)
-      manager.lease = (request) => {
-        const taken = lease(request)
-        return taken && request?.exclusive !== true ? { ...taken, acknowledge: () => undefined } : taken
+    breakManager: ({ registry: { ledger } }) => {
+      const acknowledge = ledger.acknowledge.bind(ledger)
+      ledger.acknowledge = (id, carried) => {
+        const isRider = id.startsWith('delivery') && ledger.lease(id)?.exclusiveOwner === undefined
+        if (!isRider) acknowledge(id, carried)
       }
     },
   },

@@ -47,7 +47,7 @@ export class TimingModel {
   }
 
   /** A delivery starts. */
-  start(now: number, size: number): void {
+  start(now: number, size: number, isRepeat: boolean): void {
     this.#moveTo(now, false)
     const { name } = this.#state
     const isDue = (this.#state.name === 'gathering' || this.#state.name === 'polling') && this.#state.due === now
@@ -56,7 +56,8 @@ export class TimingModel {
     }
     if (size === 0) this.#fail(now, 'a delivery starts with nothing')
     const left = this.#countOwed()
-    if (left > 0) this.#fail(now, `a delivery does not carry ${left} owed results`)
+    // A repeat carries only what the message had that it repeats.
+    if (left > 0 && !isRepeat) this.#fail(now, `a delivery does not carry ${left} owed results`)
     this.#state = { name: 'delivering' }
   }
 

@@ -75,8 +75,8 @@ async function run(subject: Subject, script: TimingScript, order: RaceOrder): Pr
     else await scheduler.scheduleSequence([{ label: `turn ends: ${end}`, builder: settle }]).task
     if (end === 'refuse') throw new Error('refused')
   }
-  const turn: TriggerAgentTurn = (_text, { signal, taskIds }) => {
-    model.start(clock.now(), taskIds.length)
+  const turn: TriggerAgentTurn = (_text, { signal, taskIds, isRepeat = false }) => {
+    model.start(clock.now(), taskIds.length, isRepeat)
     signal.addEventListener('abort', () => model.expire(clock.now()))
     const next = isOver ? 'accept' : (turns.shift() ?? 'accept')
     const end = next === 'hang' && script.timing.timeoutMs === undefined ? 'accept' : next

@@ -152,7 +152,11 @@ export class World implements Stage {
     return [host, turn]
   }
 
-  #turn(index: number, text: string, { taskIds, signal }: TurnDelivery): Promise<unknown> | undefined {
+  #turn(
+    index: number,
+    text: string,
+    { taskIds, signal, deliveryId, isRepeat = false }: TurnDelivery,
+  ): Promise<unknown> | undefined {
     const racing = this.triggers[index]!
     const { owner, timeoutMs, host } = racing
     const { ledger } = this
@@ -164,17 +168,17 @@ export class World implements Stage {
       ledger.check(delivery === 'leased', () => `A6: ${name} carries ${id}, which is ${delivery ?? 'unknown'}`)
     }
     const deadline = timeoutMs === undefined ? undefined : this.clock.now() + timeoutMs
-    const message = ledger.open({ name, isExclusive: true, owner, taskIds, deadline }, text)
+    const message = ledger.open({ name, isExclusive: true, owner, taskIds, deadline, deliveryId, isRepeat }, text)
     signal.addEventListener('abort', () => {
       ledger.check(this.clock.now() === deadline || this.isDisposing, () => `A6: ${name} expired too early`)
-      message.isOpen = false
+      ledger.fail(message)
       const { isSubscribed } = racing
       this.#callHook('abort')
       if (isSubscribed) this.#expectReport(racing)
     })
     for (const step of script.atOnce) this.take(step)
     if (script.outcome === 'throw') {
-      message.isOpen = false
+      ledger.fail(message)
       this.#expectReport(racing)
       throw new Error(`${name} throws`)
     }
@@ -195,7 +199,7 @@ export class World implements Stage {
     await this.#inTurn(`${message.name} ends: ${outcome}`, () => {
       if (!outcome.endsWith('refuse')) this.ledger.accept(message)
       else if (message.isOpen) {
-        message.isOpen = false
+        this.ledger.fail(message)
         this.#expectReport(racing)
       }
     })

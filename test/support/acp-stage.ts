@@ -1,6 +1,6 @@
 /** Runs an ACP agent as a real program (`programs/acp-agent.mjs`). The test describes what the agent does. */
 import { fileURLToPath } from 'node:url'
-import { acpRunner, type AcpRunnerOptions } from '../../src/acp/index.js'
+import { acpRunner, type AcpRunnerOptions } from '../../src/runners/acp/index.js'
 import type { TaskAnswer } from '../../machines/records.js'
 import type { OutputObject } from '../../machines/records.js'
 import type { TaskQuestionInput } from '../../src/protocol/task-questions.js'

@@ -4,7 +4,7 @@ import type { ClusterTasks } from '../../src/command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../../src/command-tasks/task-manager.js'
 import type { TaskProgressMessage } from '../../src/protocol/command-tasks.js'
 import type { InstanceSummary } from '../../src/protocol/rest.js'
-import type { InstanceManager } from '../../src/instances/instance-manager.js'
+import type { InstanceManager } from '../../src/command-tasks/instances/instance-manager.js'
 
 export function fakeCluster(manager: TaskManager, instances: InstanceManager) {
   const cancelled: string[] = []

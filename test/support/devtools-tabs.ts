@@ -11,9 +11,9 @@ import {
   type DebuggeeEvent,
   type Tab,
   type Tabs,
-} from '../../src/extension/debuggee.js'
-import { createFrameSessions } from '../../src/extension/frame-sessions.js'
-import { refusalOf } from '../../src/extension/page-access.js'
+} from '../../src/client/extension/debuggee.js'
+import { createFrameSessions } from '../../src/client/extension/frame-sessions.js'
+import { refusalOf } from '../../src/client/extension/page-access.js'
 import { chromiumPath } from './chromium.js'
 import { connectDevTools, type DevTools } from './devtools.js'
 import { socketUrlOf } from './extension-browser.js'

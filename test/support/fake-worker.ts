@@ -6,8 +6,8 @@ import {
   type WorkerMessage,
 } from '../../src/protocol/instance-messages.js'
 import { ToolCallError } from '../../src/errors.js'
-import type { InstanceManager } from '../../src/instances/instance-manager.js'
-import { acceptWorker, type WorkerConnectionOptions } from '../../src/instances/worker-socket.js'
+import type { InstanceManager } from '../../src/command-tasks/instances/instance-manager.js'
+import { acceptWorker, type WorkerConnectionOptions } from '../../src/command-tasks/instances/worker-socket.js'
 import { SuiteFailure, type SuiteTools } from './suite-tools.js'
 
 export interface FakeWorker {

@@ -11,10 +11,15 @@ import { agentCommandsProperty } from '../model/agent-commands.property.js'
 import { agentFaults } from '../model/agent-faults.js'
 import { jobFaults, jobProperties } from '../model/job-faults.js'
 import { laneModelProperty } from '../model/lanes.property.js'
-import { crashFaults } from '../race/crash-faults.js'
+import { crashFaults, stopFaults } from '../race/crash-faults.js'
+import { stopScripts } from '../race/crash-script.js'
 import { crashesProperty } from '../race/crashes.property.js'
 import { wakingFaults } from '../race/waking-faults.js'
 import { wakingProperty } from '../race/waking.property.js'
+import { conversationFaults } from '../race/conversation-faults.js'
+import { conversationsProperty } from '../race/conversations.property.js'
+import { ownerLimitFaults } from '../race/owner-limits-faults.js'
+import { ownerLimitsProperty } from '../race/owner-limits.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
 import { familiesProperty } from '../race/families.property.js'
 import { familyFaults } from '../race/family-faults.js'
@@ -23,6 +28,8 @@ import { lanesProperty } from '../race/lanes.property.js'
 import { talkFaults } from '../race/talk-faults.js'
 import { talkingProperty, waitingProperty } from '../model/registry.property.js'
 import { talkProperty } from '../race/talk.property.js'
+import { keptTurnsFaults } from '../race/kept-turns-faults.js'
+import { keptTurnsProperty } from '../race/kept-turns.property.js'
 import { restartFaults } from '../race/restart-faults.js'
 import { restartsProperty } from '../race/restarts.property.js'
 import { stepFaults } from '../race/durable-steps-faults.js'
@@ -64,10 +71,14 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
+  ['stops', () => crashesProperty({}, stopScripts)],
   ['waking', wakingProperty],
   ['durable steps', () => durableStepsProperty()],
   ['families', familiesProperty],
   ['restarts', restartsProperty],
+  ['kept turns', () => keptTurnsProperty()],
+  ['owner limits', () => ownerLimitsProperty()],
+  ['conversations', () => conversationsProperty()],
   ['talk', talkProperty],
   ['sessions', sessionsProperty],
   ...jobProperties,
@@ -105,6 +116,13 @@ const crashes = crashFaults.map((fault): Planting => ({
   maxRuns: 5000,
 }))
 
+const stops = stopFaults.map((fault): Planting => ({
+  ...fault,
+  property: 'stops',
+  broken: () => crashesProperty(fault, stopScripts),
+  maxRuns: 5000,
+}))
+
 const waking = wakingFaults.map((fault): Planting => ({
   ...fault,
   property: 'waking',
@@ -129,6 +147,25 @@ const restarts = restartFaults.map(({ wiring, ...fault }): Planting => ({
   property: 'restarts',
   broken: () => restartsProperty(wiring),
 }))
+
+const keptTurns = keptTurnsFaults.map(({ change, ...fault }): Planting => ({
+  ...fault,
+  property: 'kept turns',
+  broken: () => keptTurnsProperty(change),
+}))
+
+const ofOwners = [
+  ...ownerLimitFaults.map(({ alter, ...fault }): Planting => ({
+    ...fault,
+    property: 'owner limits',
+    broken: () => ownerLimitsProperty(alter),
+  })),
+  ...conversationFaults.map(({ alter, ...fault }): Planting => ({
+    ...fault,
+    property: 'conversations',
+    broken: () => conversationsProperty(alter),
+  })),
+]
 
 const sessions = sessionFaults.map(({ alter, ...fault }): Planting => ({
   ...fault,
@@ -212,10 +249,13 @@ const all = [
   ...lanes,
   ...agent,
   ...crashes,
+  ...stops,
   ...waking,
   ...durableSteps,
   ...families,
   ...restarts,
+  ...keptTurns,
+  ...ofOwners,
   ...sessions,
   ...waiting,
   ...jobFaults,
@@ -238,6 +278,7 @@ for (const invariant of [
   ...first(7, 'K'),
   'K10',
   'K12',
+  'K13',
   ...first(13, 'F'),
   'F15',
   'F16',
@@ -246,6 +287,9 @@ for (const invariant of [
   'F19',
   'F20',
   'H1',
+  'H6',
+  'H7',
+  'H9',
 ]) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }

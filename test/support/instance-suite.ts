@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { InstanceError, ToolCallError } from '../../src/errors.js'
 import type { TaskProgress } from '../../machines/records.js'
-import type { Instance, ToolCall } from '../../src/instances/instance.js'
+import type { Instance, ToolCall } from '../../src/command-tasks/instances/instance.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
 import type { SuiteTools } from './suite-tools.js'
 

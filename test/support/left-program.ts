@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { folderName } from '../../src/async-tasks/output/run-files.js'
-import { reapProgram, type StartedProgram } from '../../src/engine/reap.js'
+import { folderName } from '../../src/features/output/run-files.js'
+import { leads, reapProgram, scanOf, type StartedProgram } from '../../src/engine/reap.js'
 import type { RunDurability } from '../../src/engine/runner.js'
 import { startSurviving } from '../../src/runners/surviving-program.js'
 import { sqliteStore } from '../../src/store/index.js'
@@ -16,6 +16,10 @@ export interface LeftProgram {
   /** Resolves when the program has ended. */
   readonly ended: Promise<unknown>
 }
+
+/** Whether processes of a program are running. Unlike `isLeft`, it is false while another program of the machine is being started. */
+export const hasProcesses = (program: StartedProgram): boolean =>
+  leads(program) || scanOf(program).look().found.length > 0
 
 /** How a run of an earlier process was stored, for a test without a store. */
 export const storedIn = (folder: string): RunDurability => ({

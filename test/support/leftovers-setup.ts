@@ -36,7 +36,7 @@ vi.mock(import('../../src/command-tasks/task-manager.js'), async (load) => {
   const module = await load()
   return { ...module, TaskManager: noting(module.TaskManager) }
 })
-vi.mock(import('../../src/instances/instance-manager.js'), async (load) => {
+vi.mock(import('../../src/command-tasks/instances/instance-manager.js'), async (load) => {
   const module = await load()
   return { ...module, InstanceManager: noting(module.InstanceManager) }
 })
@@ -44,7 +44,7 @@ vi.mock(import('../../src/testing/manual-clock.js'), async (load) => {
   const module = await load()
   return { ...module, createManualClock: (start?: number) => recordingClock(module.createManualClock(start)) }
 })
-vi.mock(import('../../src/clock.js'), async (load) => {
+vi.mock(import('../../src/system/clock.js'), async (load) => {
   const module = await load()
   return { ...module, systemClock: recordingClock(module.systemClock) }
 })

@@ -4,7 +4,7 @@
  */
 import { getEventListeners } from 'node:events'
 import { Observable, type Subscription } from 'rxjs'
-import type { Clock } from '../../src/clock.js'
+import type { Clock } from '../../src/system/clock.js'
 
 /** Something that was left behind, and where it was made. */
 export interface Leftover {
@@ -101,7 +101,7 @@ const FRAME = /((?:(?<=\/)(?:src|machines|test|node_modules)\/|node:)[^?)\s]*)/
 
 /** Frames that only pass a call on. The code that calls them made it. */
 const PASSING =
-  /^(test\/support\/leftovers|src\/(callbacks\/isolated-(signal|abort|observable)|clock|testing\/[\w-]+)\.ts|node_modules\/(rxjs|xstate)\/)/
+  /^(test\/support\/leftovers|src\/(isolation\/isolated-(signal|abort|observable)|system\/clock|testing\/[\w-]+)\.ts|node_modules\/(rxjs|xstate)\/)/
 
 /** The timer of a run that was aborted and does not end. It runs until the grace period is over, also after `dispose`. */
 const GRACE = /^src\/engine\/in-process\.ts/

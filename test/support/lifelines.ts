@@ -24,7 +24,11 @@ export interface Lifeline {
 export interface TreeProgram {
   readonly name: string
   readonly ignoresSigterm?: boolean
-  readonly child?: TreeProgram & { readonly output: 'inherit' | 'ignore'; readonly detached?: boolean }
+  readonly child?: TreeProgram & {
+    readonly output: 'inherit' | 'ignore'
+    readonly detached?: boolean
+    readonly isHidden?: boolean
+  }
 }
 
 export interface Lifelines {

@@ -1,5 +1,5 @@
 /** A manual clock that lets promises continue between timers, as Node does: after each timer, microtasks run before a later timer does. */
-import type { Clock } from '../../src/clock.js'
+import type { Clock } from '../../src/system/clock.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 import { runMicrotasks } from '../../src/testing/microtasks.js'
 

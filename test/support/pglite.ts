@@ -1,6 +1,6 @@
 /** PostgreSQL in this process (PGlite), for machines without a PostgreSQL server. */
 import { PGlite } from '@electric-sql/pglite'
-import type { PostgresClient } from '../../src/postgres/index.js'
+import type { PostgresClient } from '../../src/store/postgres/index.js'
 
 export interface LocalPostgres {
   readonly database: PGlite

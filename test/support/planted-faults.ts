@@ -5,12 +5,12 @@
  * A fault is a public option, or a wrapper around a manager or a part of its registry. The code in src knows nothing of faults. The file is long because
  * it is one list.
  */
-import { abortLinks } from '../../src/async-tasks/families/abort-link.js'
+import { abortLinks } from '../../src/features/families/abort-link.js'
 import { runs } from '../../src/async-tasks/run-plan.js'
 import { taskWatchers } from '../../src/async-tasks/task-watchers.js'
 import type fc from 'fast-check'
 import type { History } from '../../machines/history.js'
-import type { RegistryNotification } from '../../machines/journal.js'
+import type { RegistryNotification } from '../../machines/change-feed.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { AsyncTaskManagerOptions } from '../../src/async-tasks/manager-options.js'
@@ -20,7 +20,7 @@ import { costProperty } from '../model/cost.property.js'
 import { namesakeProperty, registryProperty } from '../model/registry.property.js'
 import type { Sabotage, Subject } from './subject.js'
 
-type Invariant = 'F4' | 'H1' | 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
+type Invariant = 'F4' | 'H1' | 'H6' | 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
 
 /** A property that takes the subject to test. Its file must not import vitest. */
 export interface SubjectProperty {
@@ -138,6 +138,15 @@ export const registryFaults: readonly PlantedFault[] = [
     wrapManager: withRegistry((broken) => {
       const cancelAll = broken.cancelAll.bind(broken)
       broken.cancelAll = (entries) => cancelAll(entries)
+    }),
+  },
+  {
+    name: 'all-tasks-transferred',
+    invariant: 'A5',
+    description: 'a transfer of single tasks transfers all tasks of their owner',
+    property: registry,
+    wrapManager: withRegistry(({ ledger }) => {
+      ledger.transfer = (owner, heir) => ledger.releaseOwner(owner, heir)
     }),
   },
   {
@@ -488,11 +497,10 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A10',
     description: 'every lease visits what is owed to all owners',
     property: cost,
-    wrapManager(manager) {
-      const lease = manager.lease.bind(manager)
-      manager.lease = (request) => (manager.getPendingNotifications().length > 0 ? lease(request) : undefined)
-      return manager
-    },
+    wrapManager: withRegistry(({ ledger }) => {
+      const take = ledger.take.bind(ledger)
+      ledger.take = (request) => (ledger.owed().length > 0 ? take(request) : undefined)
+    }),
   },
   {
     name: 'every-wait-notified-of-every-end',

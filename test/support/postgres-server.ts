@@ -34,19 +34,34 @@ export interface PostgresServer {
 /** Whether the programs of PostgreSQL are installed. */
 export const hasPostgres = (): boolean => newestVersion() !== undefined
 
+/** How a server of a test differs from others. */
+export interface PostgresServerOptions {
+  /** The language of its messages, such as `de`. Default: English. */
+  readonly language?: string
+  /** The server of which it is a streaming replica. */
+  readonly replicaOf?: PostgresServer
+}
+
 /** Starts a server. Resolves when the server answers. @throws Error when PostgreSQL is not installed */
-export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
+export async function startPostgres(
+  settings: Readonly<Record<string, string>> = {},
+  { language, replicaOf }: PostgresServerOptions = {},
+): Promise<PostgresServer> {
   const programs = findPrograms()
   const user = unprivileged()
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-postgres-'))
   if (user !== undefined) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
-  const options = { cwd: folder, ...user }
-  execFileSync(
-    join(programs, 'initdb'),
-    ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8'],
-    { ...options, stdio: 'ignore' },
-  )
+  const options = {
+    cwd: folder,
+    ...user,
+    env: { ...process.env, ...(language !== undefined && { LANGUAGE: language }) },
+  }
+  const [creator, created] =
+    replicaOf === undefined
+      ? ['initdb', ['-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8']]
+      : ['pg_basebackup', ['-d', replicaOf.url, '--write-recovery-conf', '--checkpoint=fast', '--no-sync']]
+  execFileSync(join(programs, creator), ['-D', data, ...created], { ...options, stdio: 'ignore' })
   const port = await freePort()
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const set = Object.entries({ listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings })
@@ -79,6 +94,8 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     start,
     run: async (...statements) => {
       const client = new Client({ connectionString: url })
+      // The server may be killed during a statement.
+      client.on('error', () => undefined)
       await client.connect()
       try {
         let rows: readonly Readonly<Record<string, unknown>>[] = []

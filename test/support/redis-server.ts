@@ -33,6 +33,8 @@ export interface RedisServerOptions {
   readonly password?: string
   /** What Redis does when its memory is full. Default `noeviction`. */
   readonly maxmemoryPolicy?: string
+  /** Whether it is a node of a Redis Cluster. Default false. */
+  readonly isClusterNode?: boolean
 }
 
 /** A Redis of one test. */
@@ -61,7 +63,7 @@ const START_MS = 30_000
 
 /** Starts a Redis. Resolves when Redis answers. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
-  const { appendfsync = 'always', password, maxmemoryPolicy = 'noeviction' } = options
+  const { appendfsync = 'always', password, maxmemoryPolicy = 'noeviction', isClusterNode = false } = options
   const program = requireRedis()
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-redis-'))
   const port = await freePort()
@@ -69,6 +71,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   const args = [
     ...['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''],
     ...['--maxmemory-policy', maxmemoryPolicy],
+    ...(isClusterNode ? ['--cluster-enabled', 'yes'] : []),
     ...(password === undefined ? [] : ['--requirepass', password]),
     ...(appendfsync === 'no file' ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--appendfsync', appendfsync]),
   ]

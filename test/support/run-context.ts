@@ -1,6 +1,7 @@
 /** The context of a run that a test starts without a manager. It records what the run does with the context. */
-import { NO_MESSAGES } from '../../src/async-tasks/questions/inbox.js'
+import { NO_MESSAGES } from '../../src/features/questions/inbox.js'
 import type { TaskSession } from '../../machines/records.js'
+import { reportMethods } from '../../src/engine/report-methods.js'
 import type { RunContext, RunInput } from '../../src/engine/runner.js'
 
 /** A context that records its calls. */
@@ -8,7 +9,7 @@ export interface RecordedContext extends RunContext {
   readonly controller: AbortController
   /** The sessions that the run has recorded. */
   readonly sessions: TaskSession[]
-  /** The reported progress, in order. */
+  /** What was reported, in order. */
   readonly reported: unknown[]
   /** All text appended so far. */
   output(): string
@@ -48,7 +49,7 @@ export function createRunContext(): RecordedContext {
     attempt: 1,
     reported,
     output: () => output,
-    report: (progress) => void reported.push(progress),
+    ...reportMethods((_field, value) => void reported.push(value)),
     append: (text) => {
       output += text
       for (const waiter of waiting) if (output.includes(waiter.text)) waiter.resolve()

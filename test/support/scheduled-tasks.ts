@@ -44,8 +44,7 @@ export function scheduledTasks(options: AsyncTaskManagerOptions = {}, start = ST
     clock,
     runs,
     errors,
-    schedule: (input: Omit<ScheduleInput, 'timeZone'> & { timeZone?: string }) =>
-      manager.schedule({ timeZone: 'UTC', ...input }),
+    schedule: (input: ScheduleInput) => manager.schedule({ timeZone: 'UTC', ...input }),
     /** Lets time pass in small steps, so that runs can start in between. */
     pass: async (ms: number) => {
       for (let left = ms; left > 0; left -= MINUTE) {

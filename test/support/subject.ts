@@ -6,14 +6,11 @@ import {
   AsyncTaskAutoTrigger,
   type AutoTriggerOptions,
   type TriggerAgentTurn,
-} from '../../src/async-tasks/delivery/auto-trigger.js'
-import type { BusySource } from '../../src/async-tasks/delivery/busy.js'
+} from '../../src/features/delivery/auto-trigger.js'
+import type { BusySource } from '../../src/features/delivery/busy.js'
 import type { AsyncTaskManagerOptions } from '../../src/async-tasks/manager-options.js'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import {
-  AsyncTaskReminderService,
-  type ReminderServiceOptions,
-} from '../../src/async-tasks/delivery/reminder-service.js'
+import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../src/features/delivery/reminder-service.js'
 import { createTaskHandle, type TaskHandle } from '../../src/host/task-handle.js'
 
 export interface Subject {

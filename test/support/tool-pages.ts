@@ -1,8 +1,8 @@
 /** The tools of the browser extension in a Chromium without the extension, and pages on which the tools act. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createBrowserTools } from '../../src/extension/tools/index.js'
-import type { Times } from '../../src/extension/tools/perform.js'
+import { createBrowserTools } from '../../src/client/extension/tools/index.js'
+import type { Times } from '../../src/client/extension/tools/perform.js'
 import { runTool } from '../../src/protocol/instance-tools.js'
 import { devtoolsTabs, startChromium, type DevtoolsTabs } from './devtools-tabs.js'
 

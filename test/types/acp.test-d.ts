@@ -2,7 +2,7 @@
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks, type OutputRunner } from 'agent-tasks'
 import { acpRunner } from 'agent-tasks/acp'
-import type { AcpPermissions } from '../../src/acp/acp-options.js'
+import type { AcpPermissions } from '../../src/runners/acp/acp-options.js'
 
 export function anAgentAsASubagent(): void {
   const runner = acpRunner({

@@ -18,6 +18,7 @@ import {
   type LaunchOptions,
   type OutputObject,
   type OutputOf,
+  type ScheduleInput,
   type SettledTaskInfo,
   type Subagents,
   type TaskHandle,
@@ -27,7 +28,7 @@ import {
   type TriggerAgentTurn,
 } from 'agent-tasks'
 import type { TaskManager } from 'agent-tasks/server'
-import type { SendResult } from '../../src/async-tasks/questions/messages.js'
+import type { SendResult } from '../../src/features/questions/messages.js'
 
 const tasks = createAgentTasks({
   subagents: {
@@ -119,6 +120,23 @@ export function aHostOfKnownSubagentsIsAHost(manager: TaskManager, subagents: Su
   expectTypeOf(both.tools).toHaveProperty('run_command')
   expectTypeOf(both.tools).not.toHaveProperty('schedule')
   expectTypeOf(createAgentTasks({ schedules: {} }).tools).toHaveProperty('schedule')
+}
+
+export function aScheduleHasOneTimeAndOneThingToDo(input: ScheduleInput): void {
+  tasks.schedule(input)
+  tasks.schedule({ in: 5, message: 'x', owner: 'anna' })
+  tasks.schedule({ at: new Date(0), launch: { subagent: 'echo', goal: 'x' }, timeZone: 'UTC', missed: 'skip' })
+  tasks.manager.schedule({ cron: '@daily', message: 'x', every: undefined })
+  // @ts-expect-error it needs a time
+  tasks.schedule({ message: 'x' })
+  // @ts-expect-error it needs one time
+  tasks.schedule({ in: 5, every: 10_000, message: 'x' })
+  // @ts-expect-error it needs something to do
+  tasks.schedule({ in: 5 })
+  // @ts-expect-error it does one thing
+  tasks.schedule({ in: 5, message: 'x', launch: { subagent: 'echo', goal: 'x' } })
+  // @ts-expect-error no such field
+  tasks.schedule({ in: 5, message: 'x', goal: 'x' })
 }
 
 export function turnsAreTyped(): void {

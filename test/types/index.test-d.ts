@@ -37,7 +37,7 @@ import {
 } from 'agent-tasks'
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { ActiveTaskInfo, SpentTotals } from '../../machines/records.js'
-import type { SendResult } from '../../src/async-tasks/questions/messages.js'
+import type { SendResult } from '../../src/features/questions/messages.js'
 import type { Outcome } from '../../src/engine/engine.js'
 import type { InstanceErrorCode } from '../../src/errors.js'
 import type { ProcessFailure } from '../../src/runners/process-error.js'

@@ -2,8 +2,13 @@
 import { expectTypeOf } from 'vitest'
 import { AsyncTaskManager, createAgentTasks } from 'agent-tasks'
 import { createInspector } from 'agent-tasks/inspect'
-import type { InspectorErrorSource } from '../../src/inspect/inspector-types.js'
-import type { ActorMessage, EventMessage, InspectionMessage, SnapshotMessage } from '../../src/inspect/messages.js'
+import type { InspectorErrorSource } from '../../src/observability/inspect/inspector-types.js'
+import type {
+  ActorMessage,
+  EventMessage,
+  InspectionMessage,
+  SnapshotMessage,
+} from '../../src/observability/inspect/messages.js'
 
 declare const message: InspectionMessage
 

@@ -8,10 +8,11 @@ import {
   instanceMachine,
   laneMachine,
 } from 'agent-tasks/machines'
-import type { AsyncTaskRef, AsyncTaskHost } from '../../machines/async-task.js'
+import type { AsyncTaskHost, AsyncTaskRef, AsyncTaskSnapshot } from '../../machines/async-task.js'
 import type { CommandFailure, CommandTaskEnd } from '../../machines/command-task.js'
 import type { OutputObject, Settlement } from '../../machines/records.js'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
+import type { TerminalStatus } from '../../machines/task-status.js'
 
 declare const settlement: Settlement
 declare const host: AsyncTaskHost
@@ -24,6 +25,10 @@ export function anEndIsNarrowedByItsStatus(): void {
   if (settlement.status === 'cancelled') expectTypeOf(settlement.output)
   if (end.status === 'completed') expectTypeOf(end.error).toEqualTypeOf<undefined>()
   else expectTypeOf(end.error).toEqualTypeOf<CommandFailure>()
+}
+
+export function eachStatusOfAnEndedTaskIsAFinalState(): void {
+  expectTypeOf<TerminalStatus>().toExtend<Extract<AsyncTaskSnapshot['value'], string>>()
 }
 
 export function anActorTakesItsEventsAndNoOthers(): void {

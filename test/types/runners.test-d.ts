@@ -8,6 +8,7 @@ import {
   functionRunner,
   processRunner,
   TaskTool,
+  type AgentTasks,
   type OutputRunner,
   type RunContext,
   type RunFunction,
@@ -125,6 +126,20 @@ export function theContextHasTheTypeOfItsSchema(): void {
   tasks.launch('area', 'x', { context: { width: 'two' } })
   // @ts-expect-error a context is an object
   tasks.launch('area', 'x', { context: 2 })
+  // @ts-expect-error the schema asks for a width
+  tasks.launch('area', 'x')
+  // @ts-expect-error the schema asks for a width, also where a definition runs another one
+  tasks.launch('repeated', 'x', { timeoutMs: 5 })
+  tasks.launch('repeated', 'x', { context: { width: 2 } })
+  tasks.launch('area', 'x', { timeoutMs: 5, params: { context: { width: 2 } } })
+  const allOptional = defineSubagent({
+    description: 'Takes a hint.',
+    contextSchema: z.object({ hint: z.string().optional() }),
+    run: () => 'text',
+  })
+  createAgentTasks({ subagents: { allOptional } }).launch('allOptional', 'x')
+  const any: AgentTasks = tasks
+  any.launch('area', 'x')
   // @ts-expect-error it needs a schema
   defineSubagent({ run: () => 'text' })
   // @ts-expect-error the schema has no such field

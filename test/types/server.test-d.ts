@@ -39,8 +39,8 @@ import type {
   DisconnectHandler,
   InstanceState,
   OnInstanceError,
-} from '../../src/instances/instance-manager.js'
-import type { InstanceConnection, InstanceEnd } from '../../src/instances/instance.js'
+} from '../../src/command-tasks/instances/instance-manager.js'
+import type { InstanceConnection, InstanceEnd } from '../../src/command-tasks/instances/instance.js'
 import type { EndStatus, SubmitErrorCode, TaskError } from '../../src/protocol/command-tasks.js'
 
 declare const task: Task

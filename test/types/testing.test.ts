@@ -4,7 +4,7 @@ import { describe, expectTypeOf, it } from 'vitest'
 import { createActor, setup } from 'xstate'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { OutputObject } from '../../machines/records.js'
-import type { Clock } from '../../src/clock.js'
+import type { Clock } from '../../src/system/clock.js'
 import type { MemoryStore } from '../../src/store/index.js'
 import {
   createManualClock,

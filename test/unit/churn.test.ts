@@ -1,9 +1,9 @@
 /** Many lives, one after another, in one manager or server: what is kept does not grow with their number (A7, A9, S9). */
 import { BehaviorSubject } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
-import { AsyncTaskAutoTrigger } from '../../src/async-tasks/delivery/auto-trigger.js'
+import { AsyncTaskAutoTrigger } from '../../src/features/delivery/auto-trigger.js'
 import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { AsyncTaskReminderService } from '../../src/async-tasks/delivery/reminder-service.js'
+import { AsyncTaskReminderService } from '../../src/features/delivery/reminder-service.js'
 import { listenWith } from '../../src/mcp/http.js'
 import { createSubmitCommandsTool } from '../../src/tools/submit-commands.js'
 import { createCommandHost } from '../support/command-host.js'

@@ -128,6 +128,9 @@ it.each<[string, Options, string]>([
   ['createAgentTasks', { onError: 'log' }, 'onError: got "log", expected a function.'],
   ['AsyncTaskManager', { clock: Date }, 'clock: got a function, expected a clock with now, setTimeout, clearTimeout.'],
   ['AsyncTaskManager', { engine: {} }, 'engine: got {}, expected an engine with start.'],
+  ...['AsyncTaskManager', 'TaskManager', 'InstanceManager'].flatMap((name) =>
+    [null, 1, {}, { next: 1 }].map((inspect): [string, Options, string] => [name, { inspect }, 'inspect: got ']),
+  ),
   [
     'AsyncTaskManager',
     { machines: { tasks: {} } },

@@ -13,7 +13,7 @@ describe.each([
   async function importWithoutNode<Module>(load: () => Promise<Module>): Promise<Module> {
     // Loaded with Node, so that the runner finds it; evaluated as if there were none.
     const { process } = globalThis
-    vi.doMock('../../src/node-builtins.js', async (importOriginal) => {
+    vi.doMock('../../src/system/node-builtins.js', async (importOriginal) => {
       vi.stubGlobal('process', stub)
       try {
         return await importOriginal<object>()
@@ -21,7 +21,7 @@ describe.each([
         vi.stubGlobal('process', process)
       }
     })
-    onTestFinished(() => vi.doUnmock('../../src/node-builtins.js'))
+    onTestFinished(() => vi.doUnmock('../../src/system/node-builtins.js'))
     return load()
   }
 

@@ -1,7 +1,7 @@
 /**
  * The demo's own ledger. It counts the results in the messages that the agent accepted, without relying on the library's records.
  */
-import type { AsyncTaskManager, TerminalStatus } from 'agent-tasks'
+import type { AsyncTaskManager } from 'agent-tasks'
 import type { DeliveryVerdict } from 'agent-tasks/testing/ledger'
 
 export interface Ledger {
@@ -29,15 +29,17 @@ export interface LedgerSummary {
 
 export function keepLedger(manager: AsyncTaskManager): Ledger {
   const launched = new Set<string>()
-  const ended: Record<TerminalStatus, string[]> = { completed: [], failed: [], cancelled: [] }
+  const ended = { completed: [] as string[], failed: [] as string[], cancelled: 0 }
   const timesTold = new Map<string, number>()
   let delivered = 0
   manager.transitions$.subscribe((transition) => {
     if (transition.kind === 'delivery' && transition.to === 'delivered') delivered += 1
     if (transition.kind !== 'status') return
     if (transition.to === 'running' || transition.to === 'queued') launched.add(transition.taskId)
-    else ended[transition.to].push(transition.taskId)
   })
+  manager.onTaskCompleted(({ id }) => ended.completed.push(id))
+  manager.onTaskFailed(({ id }) => ended.failed.push(id))
+  manager.onTaskCancelled(() => (ended.cancelled += 1))
   const idsIn = (text: string): string[] =>
     Array.from(text.matchAll(/^ {2}"agent_id": "([^"]+)"/gm), (match) => match[1] ?? '')
   return {
@@ -49,7 +51,7 @@ export function keepLedger(manager: AsyncTaskManager): Ledger {
       launched: launched.size,
       completed: ended.completed.length,
       failed: ended.failed.length,
-      cancelled: ended.cancelled.length,
+      cancelled: ended.cancelled,
       owed: manager.getAllTasks().filter(({ delivery }) => delivery === 'owed' || delivery === 'leased').length,
       delivered,
       lost: [...ended.completed, ...ended.failed].filter((id) => !timesTold.has(id)).length,

@@ -51,7 +51,7 @@ const cancelled = await check.execute({ task_id: build.id, action: 'cancel', rea
 say('the agent reads', cancelled.llmContent)
 const shown = runCommandLine(tasks.commands, '/tasks')?.text ?? ''
 say('a person reads', shown)
-assert.match(shown, /build \(\d+s\), because: the release is off - the package/)
+assert.match(shown, /build \(\d+s, stopping: .*\), because: the release is off - the package/)
 
 await tasks.dispose()
 assert.equal(tasks.getAsyncTaskManager().getRunningTasks().length, 0)

@@ -1,71 +1,56 @@
 /** Decides what happens to a run whose process died before the run had ended. Either its program is followed, or the task is run again, or it fails. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
-import { overspent } from '../../../machines/spending.js'
-import { defined } from '../../defined.js'
+import { overspent } from '../../../machines/usage.js'
 import { toFlatRunner } from '../../engine/definition.js'
 import { endSurvivor, lastOutput } from '../../engine/program-folder.js'
-import { isLeft, leads, reapProgram, toStartedProgram, type StartedProgram } from '../../engine/reap.js'
-import type { FindRunner, FlatRunner, RunFunction, RunInput } from '../../engine/runner.js'
-import type { OnError } from '../../callbacks/error-report.js'
-import type { Clock } from '../../clock.js'
-import { preview } from '../../text/preview.js'
-import { stateOf } from '../../process-identity.js'
-import { aRetryPolicy, type RetryPolicy } from '../../protocol/retry-policy.js'
-import { jsonBytes } from '../../json/json-size.js'
-import type { StoredJson, StoredTask } from '../../store/store.js'
+import { endProgram, isForeign, isLeft, type StartedProgram } from '../../engine/reap.js'
+import type { FindRunner, ResolvedRunner, RunFunction, RunInput } from '../../engine/runner.js'
+import type { OnError } from '../../isolation/error-report.js'
+import type { Clock } from '../../system/clock.js'
+import { preview } from '../../data/preview.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
 import { timeoutMessage } from '../../../machines/async-task.js'
-import { interruptionOf, MAX_FRUITLESS } from '../steps/interruptions.js'
-import type { StepLog } from '../steps/step-log.js'
-import { interruption } from './restoring.js'
-
-/** The maximum size of the params of a launch in the store, in bytes of JSON. A task with larger params is not run again after a crash. */
-const MAX_PARAMS_BYTES = 1024 * 1024
+import { isWaiting } from '../../../machines/task-status.js'
+import { interruptionOf, MAX_FRUITLESS, type HasEnded } from '../../features/steps/interruptions.js'
+import type { StepLog } from '../../features/steps/step-log.js'
+import { AgentTasksError } from '../../errors.js'
+import { INTERRUPTED, interruption } from './restoring.js'
+import type { FoundRow } from './stored-run.js'
 
 /** How much of the output of a program the error of its interrupted run quotes, in characters. */
 const SHOWN_OUTPUT_CHARS = 2000
 
-/** How long the killed program of an earlier attempt may take to end, and the interval at which that is checked; in ms. */
-const STOP_MS = { most: 5000, step: 10 } as const
-
-/** Returns what is stored of a run besides its grace period. The result is empty if no other process could continue the run. */
-export function storedRun(
-  { isBound = false, survivesHost = false, foundAs }: FlatRunner,
-  params: StoredJson = {},
-): StoredJson {
-  if (isBound) return {}
-  return {
-    params: jsonBytes(params, MAX_PARAMS_BYTES) > MAX_PARAMS_BYTES ? null : params,
-    ...(survivesHost && { key: globalThis.crypto.randomUUID() }),
-    ...defined({ foundAs }),
-  }
-}
+/** How long the program of an earlier attempt may take to end after its grace period, and the interval at which that is checked; in ms. */
+const STOP_MS = { most: 10_000, step: 50 } as const
 
 /** What happens to a run of a dead process. */
-export type Fate =
-  | { readonly type: 'followed'; readonly definition: FlatRunner }
+export type RecoveryDecision =
+  | { readonly type: 'followed'; readonly definition: ResolvedRunner }
   /** The run had not started. Its task waits again. */
-  | { readonly type: 'waiting'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
-  /** The remaining processes of the run were killed. The task is run again. */
-  | { readonly type: 'repeated'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
-  /** The remaining processes of the run were killed. The task fails with this error. */
+  | { readonly type: 'waiting'; readonly definition: ResolvedRunner; readonly params: RunInput['params'] }
+  /** The remaining processes of the run are being ended. The task is run again. */
+  | { readonly type: 'repeated'; readonly definition: ResolvedRunner; readonly params: RunInput['params'] }
+  /** Processes of the run are being ended. When they have ended, the run of `definition` fails the task. Until then the task is running. */
+  | { readonly type: 'ending'; readonly definition: ResolvedRunner }
+  /** The task fails with this error. Nothing of the run is left. */
   | { readonly type: 'interrupted'; readonly error: string }
 
-/** What the decision needs. */
 export interface FateOptions {
   readonly findRunner: FindRunner | undefined
   readonly folder: string | undefined
   readonly clock: Clock
   readonly report: OnError
   readonly steps: StepLog | undefined
+  readonly hasEnded: HasEnded
 }
 
 /** Decides what happens to a run. Ends the remaining processes of the run, unless its program can be followed. Never throws. */
-export function fateOf(task: StoredTask, options: FateOptions): Fate {
+export function fateOf(task: FoundRow, options: FateOptions): RecoveryDecision {
   const { folder, clock } = options
   const definition = isolated(task, options, () => findDefinition(task, options.findRunner))
-  if (task.status === 'queued') {
-    const params = storedParams(task)
-    return definition === undefined || params === undefined
+  if (isWaiting(task.status)) {
+    const { params } = task.run
+    return definition === undefined || params == null
       ? { type: 'interrupted', error: describeInterruption(task, '') }
       : { type: 'waiting', definition, params }
   }
@@ -74,15 +59,24 @@ export function fateOf(task: StoredTask, options: FateOptions): Fate {
   }
   const output = folder === undefined ? '' : lastOutput(folder, SHOWN_OUTPUT_CHARS)
   const ended = isolated(task, options, () => ({ left: endRun(task, options) }))
-  if (definition !== undefined && ended !== undefined && mayRepeat(task, definition, options.steps)) {
-    const waiting = ended.left === undefined ? definition : runWhenGone(definition, ended.left, clock)
-    return { type: 'repeated', definition: waiting, params: storedParams(task) }
+  if (definition !== undefined && ended !== undefined && mayRepeat(task, definition, options)) {
+    const waiting = ended.left === undefined ? definition : runWhenGone(definition, ended.left.program, clock)
+    return { type: 'repeated', definition: waiting, params: task.run.params ?? undefined }
   }
-  const fruitless = definition?.durable === true ? interruptionOf(task, options.steps).fruitless : 0
-  return { type: 'interrupted', error: describeInterruption(task, output, fruitless) }
+  const fruitless =
+    definition?.durable === true
+      ? interruptionOf(task, options.steps, options.hasEnded).fruitless
+      : definition?.retry?.on.includes('interrupted') === true
+        ? (task.run.suspended ?? 0)
+        : 0
+  const error = describeInterruption(task, output, fruitless)
+  const left = ended?.left
+  return left === undefined
+    ? { type: 'interrupted', error }
+    : { type: 'ending', definition: failWhenGone(left.hasEnded, error) }
 }
 
-function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => Result): Result | undefined {
+function isolated<Result>(task: FoundRow, { report }: FateOptions, run: () => Result): Result | undefined {
   try {
     return run()
   } catch (error) {
@@ -91,60 +85,74 @@ function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => 
   }
 }
 
-function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): FlatRunner | undefined {
+function findDefinition(task: FoundRow, findRunner: FindRunner | undefined): ResolvedRunner | undefined {
   // Without stored params, the caller ran the task itself, or the runner exists only in the dead process.
-  if (findRunner === undefined || task.run?.['params'] === undefined) return undefined
-  const name = String(task.run['foundAs'] ?? task.record['subagentName'])
+  if (findRunner === undefined || task.run.params === undefined) return undefined
+  const name = task.run.foundAs ?? String(task.record['subagentName'])
   const found: unknown = findRunner(name)
   if (found === undefined || found === null) return undefined
   const definition = toFlatRunner(found, `findRunner(${JSON.stringify(name)})`)
-  return { ...definition, retry: storedPolicy(task) ?? definition.retry }
+  return { ...definition, retry: task.run.retry ?? definition.retry }
 }
 
-/** Returns the retry policy of the launch, which takes precedence over that of the subagent. */
-function storedPolicy({ run = {} }: StoredTask): RetryPolicy | undefined {
-  const { retry } = run
-  return aRetryPolicy.accepts(retry) ? (retry as RetryPolicy) : undefined
+function canFollow({ run }: FoundRow, runner: ResolvedRunner, folder: string | undefined): boolean {
+  return runner.survivesHost === true && runner.canResume?.(folder, run.program) !== false
 }
 
-function canFollow({ run = {} }: StoredTask, runner: FlatRunner, folder: string | undefined): boolean {
-  return runner.survivesHost === true && runner.canResume?.(folder, toStartedProgram(run['program'])) !== false
-}
-
-function mayRepeat(task: StoredTask, { retry, durable }: FlatRunner, steps: StepLog | undefined): boolean {
+function mayRepeat(task: FoundRow, { retry, durable }: ResolvedRunner, { steps, hasEnded }: FateOptions): boolean {
   const { budget, spent } = task.record as Pick<AsyncTaskInfo, 'budget' | 'spent'>
   if (overspent(budget, spent) !== undefined) return false
-  if (task.run?.['isOverdue'] === true || storedParams(task) === undefined) return false
-  if (durable === true) return interruptionOf(task, steps).fruitless < MAX_FRUITLESS
-  return retry !== undefined && retry.on.includes('interrupted') && task.attempt < retry.attempts
+  const { isOverdue, hasNotBegun, suspended: stops = 0 } = task.run
+  if (isOverdue === true || task.run.params == null) return false
+  if (hasNotBegun === true) return true
+  if (durable === true) return interruptionOf(task, steps, hasEnded).fruitless < MAX_FRUITLESS
+  if (retry?.on.includes('interrupted') !== true) return false
+  return stops === 0 ? task.attempt < retry.attempts : stops < MAX_FRUITLESS
 }
 
-export function storedParams({ run = {} }: StoredTask): RunInput['params'] {
-  const { params } = run
-  return typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
+/** Says that a task is not run again, although its run has not failed by itself; '' if that is not so. */
+export const notAgain = (fruitless: number): string =>
+  fruitless < MAX_FRUITLESS ? '' : ` It was interrupted ${fruitless} times in a row without having saved anything new.`
+
+interface LeftRun {
+  readonly program: StartedProgram
+  /** Resolves when its processes have ended, or cannot be ended. */
+  readonly hasEnded: Promise<boolean>
 }
 
-/** Ends the processes of an interrupted run. Returns the killed program if it has not ended yet. */
-function endRun({ id, run = {} }: StoredTask, { folder, report }: FateOptions): StartedProgram | undefined {
-  const program = toStartedProgram(run['program'])
-  if (program !== undefined && stateOf(program.identity) === 'alive' && !leads(program)) {
+/** Begins to end the processes of an interrupted run. Returns undefined if none is running. */
+function endRun({ id, run: { program } }: FoundRow, { folder, report }: FateOptions): LeftRun | undefined {
+  const isSurvivor = folder !== undefined && nodeBuiltin('node:fs').existsSync(folder)
+  // Nobody can follow a survivor any more, so it is killed at once.
+  if (isSurvivor) endSurvivor(folder, program)
+  if (program === undefined) return undefined
+  if (isForeign(program)) {
     const reason = `the environment of process ${program.identity.pid} does not have the token of the run`
     report(new Error(`The program of task ${preview(id)} was not ended: ${reason}.`), { source: 'runner', taskId: id })
   }
-  if (program !== undefined) reapProgram(program)
-  if (folder !== undefined) endSurvivor(folder, program)
-  return program !== undefined && isLeft(program) ? program : undefined
+  const hasEnded = endProgram(isSurvivor ? { ...program, graceMs: 0 } : program)
+  return isLeft(program) ? { program, hasEnded } : undefined
+}
+
+/** Returns a runner that waits until the program of an interrupted run has ended, and then fails: a program that still works has not failed. */
+function failWhenGone(hasEnded: Promise<boolean>, error: string): ResolvedRunner {
+  return {
+    run: async () => {
+      await hasEnded
+      throw new AgentTasksError(INTERRUPTED, error)
+    },
+  }
 }
 
 /** Returns a runner that first waits until the program of the earlier attempt has ended. */
-export function runWhenGone(runner: FlatRunner, program: StartedProgram, clock: Clock): FlatRunner {
+export function runWhenGone(runner: ResolvedRunner, program: StartedProgram, clock: Clock): ResolvedRunner {
   const run: RunFunction = async (input, context) => {
     const pause = (): Promise<unknown> =>
       new Promise((resolve) =>
         clock.setTimeout(() => resolve(undefined), STOP_MS.step, { name: 'look at earlier programs', kind: 'poll' }),
       )
     for (let waited = 0; isLeft(program); waited += STOP_MS.step) {
-      if (waited >= STOP_MS.most) {
+      if (waited >= STOP_MS.most + (program.graceMs ?? 0)) {
         throw new Error(
           `The task was not run again, because the program of its last attempt cannot be ended (process group ${program.identity.pid}).`,
         )
@@ -157,15 +165,13 @@ export function runWhenGone(runner: FlatRunner, program: StartedProgram, clock: 
   return { ...runner, run }
 }
 
-function describeInterruption({ attempt, run = {}, record }: StoredTask, output: string, fruitless = 0): string {
+function describeInterruption({ attempt, run, record }: FoundRow, output: string, fruitless = 0): string {
   const { timeoutMs } = record
   return [
-    run['isOverdue'] === true && typeof timeoutMs === 'number' ? `${timeoutMessage(timeoutMs)} ` : '',
+    run.isOverdue === true && typeof timeoutMs === 'number' ? `${timeoutMessage(timeoutMs)} ` : '',
     interruption(record as unknown as AsyncTaskInfo),
     attempt > 1 ? ` This was attempt ${attempt}.` : '',
-    fruitless >= MAX_FRUITLESS
-      ? ` It was interrupted ${fruitless} times in a row without having saved anything new.`
-      : '',
+    notAgain(fruitless),
     output === '' ? '' : ` The end of its output:\n${output}`,
   ].join('')
 }

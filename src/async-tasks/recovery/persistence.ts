@@ -4,33 +4,49 @@
  * The changes of one tick are written together, before they are published (promise K2) and before a run starts (promise K1). Leases and cancellations
  * are written at once (promises K3, K6). A failed write is repeated until it succeeds. Until then the changes in it are not published (promise K10).
  */
-import type { RegistryNotification } from '../../../machines/journal.js'
-import type { DeliveryObserver } from '../../../machines/ledger.js'
+import type { RegistryNotification } from '../../../machines/change-feed.js'
+import type { DeliveryObserver } from '../../../machines/ledger-options.js'
 import { refOf } from '../../../machines/owed-questions.js'
 import type { OwedQuestion, QuestionStanding, TaskEntry } from '../../../machines/task-entry.js'
-import { hasEnded, holdsSlot, isOtherRun } from '../../../machines/task-status.js'
-import type { OnError } from '../../callbacks/error-report.js'
-import type { Clock } from '../../clock.js'
-import { defined } from '../../defined.js'
-import { nodeBuiltin } from '../../node-builtins.js'
-import { toStartedProgram, type StartedProgram } from '../../engine/reap.js'
-import { isPossibleRepeat } from '../delivery/notifications.js'
+import { hasEnded, holdsSlot, startsOrEndsRun } from '../../../machines/task-status.js'
+import type { OnError } from '../../isolation/error-report.js'
+import type { Clock } from '../../system/clock.js'
+import { AgentTasksError, InvalidInputError } from '../../errors.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
+import type { StartedProgram } from '../../engine/reap.js'
+import { isPossibleRepeat } from '../../features/delivery/notifications.js'
 import { useStore, type ContentsOf } from '../../store/shared-opening.js'
-import { folderName, type RunName } from '../output/run-files.js'
-import { endedRun, reducedRecord, storedRecord } from './stored-records.js'
-import type { Store, StoredDelivery, StoredFeatureState, StoredJson, StoredTask } from '../../store/store.js'
-import { PastTasks } from '../../kernel/past-tasks.js'
-import { StoreSync } from '../../kernel/store-sync.js'
+import { folderName, type RunName } from '../../features/output/run-files.js'
+import { reducedRecord, storedRecord } from './stored-records.js'
+import { nextRun, writeRun, type FoundRow, type StoredRun } from './stored-run.js'
+import { withinLimit, type ClosedStore } from '../../store/close-limit.js'
+import { whenLost } from '../../store/lost-store.js'
+import type {
+  DeliveryAcceptance,
+  Store,
+  StoredDelivery,
+  StoredFeatureState,
+  StoredJson,
+  StoredTask,
+  StoredTurn,
+  TurnLog,
+} from '../../store/store.js'
+import { PastTasks } from '../../store/history/past-tasks.js'
+import { StoreSync } from '../../store/store-sync.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../../store/store-writer.js'
 
 /** The field of a stored record with the id of the message that delivered its result. */
 export const DELIVERED_BY = 'deliveredBy'
 
+/** The field of a stored record with the id of the message that has to be repeated as it was (`TaskEntry.repeatOf`). */
+export const REPEAT_OF = 'repeatOf'
+
 /**
- * When an accepted message counts as confirmed although its owner accepts no further message: after this many later messages, or this long after it
- * was sent. Without that, a released owner would keep its results in the store forever.
+ * When an accepted message counts as confirmed although its owner accepts no further message: when there are more of them, when their results have
+ * more text, or this long after it was sent. Without that, a released owner would keep its results in the store forever.
  */
-const MAX_UNCONFIRMED = { messages: 1000, ms: 86_400_000 } as const
+const MAX_UNCONFIRMED = { messages: 20_000, bytes: 64 * 1024 * 1024, ms: 86_400_000 } as const
 
 const NOTHING = { tasks: [], deliveries: [], featureStates: [] } as const
 
@@ -40,6 +56,8 @@ export interface PersistenceOptions {
   readonly report: OnError
   /** Holds the notifications of a change until the change is stored. */
   readonly outbox: StoreWriterOptions['outbox']
+  /** Returns the approximate size of an ended task's texts, in bytes. */
+  readonly bytesOf?: (entry: TaskEntry) => number
   /** Called when it is certain that a message arrived. The records of its results may then be pruned. */
   readonly onConfirmed: (entries: readonly TaskEntry[]) => void
   /** Returns the state of a task's open questions for the store. Returns undefined if the questions end with this process. */
@@ -51,8 +69,7 @@ export interface TaskStorage {
   readonly attempt: number
   /** When the deadline of the task passes, in ms since the epoch. */
   readonly deadlineAt: number | undefined
-  /** What another process needs to run the task again or to find its program. */
-  readonly run: StoredJson
+  readonly run: StoredRun
 }
 
 interface OpenDelivery {
@@ -62,6 +79,8 @@ interface OpenDelivery {
   state: StoredDelivery['state']
   readonly entries: Set<TaskEntry>
   readonly questions: Set<OwedQuestion>
+  /** The size of the results when the message was accepted, in bytes. */
+  bytes: number
 }
 
 export class Persistence implements DeliveryObserver {
@@ -69,17 +88,30 @@ export class Persistence implements DeliveryObserver {
   readonly past: PastTasks
   readonly #options: PersistenceOptions
   readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
-  readonly #sync = new StoreSync<{ tasks: TaskEntry; deliveries: OpenDelivery; featureStates: StoredFeatureState }>({
+  readonly #sync = new StoreSync<{
+    tasks: TaskEntry
+    deliveries: OpenDelivery
+    featureStates: StoredFeatureState
+    turns: StoredTurn
+  }>({
     tasks: { rowOf: (entry, isReduced) => this.#rowOf(entry, isReduced), isReducible: true },
     deliveries: { rowOf: deliveryRow },
     featureStates: { rowOf: (state) => state },
+    turns: { rowOf: (turn) => turn },
   })
   /** Tasks that were never started and are not stored, because their launch was refused. */
   readonly #withdrawn = new WeakSet<TaskEntry>()
   readonly #deliveries = new Map<string, OpenDelivery>()
-  /** For each task, how many unconfirmed messages contain its result. */
-  readonly #carried = new Map<TaskEntry, number>()
+  /** The accepted messages that are not confirmed, in the order in which they were accepted. */
+  readonly #accepted = new Set<OpenDelivery>()
+  /** The same messages by owner. */
+  readonly #acceptedOf = new Map<string, Set<OpenDelivery>>()
+  /** The size of the results in these messages, in bytes. */
+  #acceptedBytes = 0
+  /** For each task, the unconfirmed messages that contain its result. */
+  readonly #carried = new Map<TaskEntry, readonly OpenDelivery[]>()
   readonly #close: () => void | Promise<void>
+  readonly #closing: ClosedStore
   readonly #writer: StoreWriter
   #keepsSent = false
   #contents: ContentsOf<'async tasks'> | undefined
@@ -95,14 +127,29 @@ export class Persistence implements DeliveryObserver {
     const opened = useStore(store, 'async tasks')
     const reportFailure = (error: unknown): void => report(error, { source: 'store' })
     this.#close = opened.close
+    this.#closing = { name: this.name, clock, report: reportFailure }
     this.#contents = opened.contents
     this.past = new PastTasks(store.history, reportFailure)
     this.#writer = new StoreWriter({ store, clock, outbox, report: reportFailure, pending: this.#sync })
   }
 
-  /** The name of the store for error messages. */
   get name(): string {
     return this.#options.store.name ?? 'the store'
+  }
+
+  /** Whether the store is lost. Nothing can be stored any more, so no further change is published. */
+  get isLost(): boolean {
+    return this.#options.store.lost?.aborted === true
+  }
+
+  /** @throws StoreError if the store is lost */
+  throwIfLost(): void {
+    this.#options.store.lost?.throwIfAborted()
+  }
+
+  /** Calls `listener` when the store is lost. Returns a function that removes it. */
+  onLost(listener: (reason: unknown) => void): () => void {
+    return whenLost(this.#options.store, listener)
   }
 
   /** Whether a task is not stored because its launch was refused. */
@@ -123,7 +170,6 @@ export class Persistence implements DeliveryObserver {
     return directory === undefined ? undefined : `${directory}/${folderName(run)}`
   }
 
-  /** Returns the folders of all runs that have files. */
   folders(): ReadonlySet<string> {
     const { directory } = this.#options.store
     if (directory === undefined) return new Set()
@@ -155,50 +201,44 @@ export class Persistence implements DeliveryObserver {
 
   /** Stores which program a task runs. Rejects with StoreError if it cannot be stored now. */
   async saveProgram(entry: TaskEntry, program: StartedProgram): Promise<void> {
-    this.#setProgram(entry, { program })
+    this.setRun(entry, { program })
     try {
       await this.stored()
     } catch (error) {
-      this.#setProgram(entry, {})
+      this.setRun(entry, { program: undefined })
       throw error
     }
   }
 
-  #setProgram(entry: TaskEntry, started: { readonly program?: StartedProgram }): void {
-    const storage = this.#storageOf(entry)
-    const { program: _, ...run } = storage.run
-    this.#storage.set(entry, { ...storage, run: { ...run, ...started } })
-    this.noteChange(entry)
+  runOf(entry: TaskEntry): StoredRun {
+    return this.#storageOf(entry).run
   }
 
-  /** Returns the program of the current run of a task that is recorded in the store. */
-  programOf(entry: TaskEntry): StartedProgram | undefined {
-    return toStartedProgram(this.#storageOf(entry).run['program'])
-  }
-
-  /** Returns a name for a task that is unique outside of its store as well. Returns undefined if no other system refers to the task. */
-  keyOf(entry: TaskEntry): string | undefined {
-    const { key } = this.#storageOf(entry).run
-    return typeof key === 'string' ? key : undefined
-  }
-
-  /** Returns the params of a task's launch; null if they were too large to be stored; undefined if there are none. */
-  paramsOf(entry: TaskEntry): StoredJson | null | undefined {
-    const { params } = this.#storageOf(entry).run
-    return params as StoredJson | null | undefined
-  }
-
-  setRun(entry: TaskEntry, fields: StoredJson): void {
+  setRun(entry: TaskEntry, fields: StoredRun): void {
     const storage = this.#storageOf(entry)
     this.#storage.set(entry, { ...storage, run: { ...storage.run, ...fields } })
     this.noteChange(entry)
   }
 
+  /** Stores that the run of a task was stopped with its process, and how often in a row that has happened to this attempt. */
+  addSuspension(entry: TaskEntry): void {
+    this.setRun(entry, { suspended: (this.runOf(entry).suspensions ?? 0) + 1 })
+  }
+
+  /**
+   * Stores that another process has stopped the run of a task `stops` times in a row. The next run of the attempt has another name, because other
+   * systems know that of the last run.
+   */
+  setStops(entry: TaskEntry, stops: number): void {
+    this.setRun(entry, {
+      suspensions: stops,
+      ...(this.runOf(entry).key !== undefined && { key: globalThis.crypto.randomUUID() }),
+    })
+  }
+
   /** Stores the time until which the next run must wait, and the whole length of that wait. Both are removed when the run starts. */
   setDelay(entry: TaskEntry, delayMs: number): void {
-    const storage = this.#storageOf(entry)
-    const notBefore = this.#options.clock.now() + delayMs
-    this.#storage.set(entry, { ...storage, run: { ...storage.run, notBefore, delayMs } })
+    this.setRun(entry, { notBefore: this.#options.clock.now() + delayMs, delayMs })
   }
 
   /**
@@ -214,6 +254,19 @@ export class Persistence implements DeliveryObserver {
     this.#sync.remove('featureStates', `${feature}/${id}`)
   }
 
+  /** The kept turns; undefined if the store cannot keep any. */
+  get turns(): TurnLog | undefined {
+    return this.#options.store.turns
+  }
+
+  putTurn(turn: StoredTurn): void {
+    this.#sync.put('turns', turn.id, turn)
+  }
+
+  removeTurn(id: string): void {
+    this.#sync.remove('turns', id)
+  }
+
   /** Adds a changed record to the next write. Also called for changes that are not published. */
   noteChange(entry: TaskEntry): void {
     if (!this.#withdrawn.has(entry)) this.#sync.put('tasks', entry.record.id, entry)
@@ -222,17 +275,23 @@ export class Persistence implements DeliveryObserver {
   /** Updates the stored attempt and deadline when a queued task has started, or when a task waits for its next run. */
   #setAttempt(entry: TaskEntry): void {
     const { status, attempt = 1, startedAt = 0, timeoutMs } = entry.record
-    const { isOverdue: _, program: _program, notBefore, delayMs, isWaiting: _wait, ...run } = this.#storageOf(entry).run
+    const before = this.#storageOf(entry)
+    const { notBefore, delayMs, suspensions, interruption } = before.run
     const isQueued = !holdsSlot(status)
     const deadlineAt = timeoutMs === undefined || isQueued ? undefined : startedAt + timeoutMs
     const wait = isQueued && notBefore !== undefined ? { notBefore, delayMs } : undefined
-    this.#storage.set(entry, { attempt, deadlineAt, run: { ...run, ...wait, place: entry.serial } })
+    const stops = omitUndefined({ interruption, suspensions: attempt === before.attempt ? suspensions : undefined })
+    this.#storage.set(entry, {
+      attempt,
+      deadlineAt,
+      run: { ...nextRun(before.run), ...wait, ...stops, place: entry.serial },
+    })
   }
 
   /** Adds a task that was read from the store. It is written again only after a change. */
   restore(
     entry: TaskEntry,
-    { attempt, deadlineAt, run = {} }: Pick<StoredTask, 'attempt' | 'deadlineAt' | 'run'>,
+    { attempt, deadlineAt, run }: Pick<FoundRow, 'attempt' | 'deadlineAt' | 'run'>,
     hasChanged: boolean,
   ): void {
     this.#storage.set(entry, { attempt, deadlineAt, run })
@@ -241,24 +300,20 @@ export class Persistence implements DeliveryObserver {
 
   /** Adds a change of the registry to the next write. */
   note(notification: RegistryNotification): void {
-    if (notification.type === 'limit' && notification.state === 'stopping') this.#setOverdue(notification.entry)
+    if (notification.type === 'limit' && notification.state === 'stopping') {
+      // After a crash, a task whose deadline has passed is not run again.
+      this.setRun(notification.entry, { isOverdue: true })
+    }
     if (notification.type !== 'transition') return
     const { transition, entry } = notification
     if (transition.kind === 'history') return
     this.noteChange(entry)
-    if (transition.kind === 'status' && isOtherRun(transition.from, transition.to)) this.#setAttempt(entry)
+    if (transition.kind === 'status' && startsOrEndsRun(transition.from, transition.to)) this.#setAttempt(entry)
   }
 
   /** Removes the row of a pruned task with the next write. */
   forget(id: string): void {
     this.#sync.prune('tasks', id)
-  }
-
-  /** Records that the deadline of a task has passed, so that the task is not run again after a crash. */
-  #setOverdue(entry: TaskEntry): void {
-    const storage = this.#storageOf(entry)
-    this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
-    this.noteChange(entry)
   }
 
   /**
@@ -275,6 +330,7 @@ export class Persistence implements DeliveryObserver {
       state: 'sent',
       entries: new Set(),
       questions: new Set(),
+      bytes: 0,
     }
     this.#deliveries.set(id, delivery)
     this.#sync.put('deliveries', id, delivery)
@@ -282,7 +338,7 @@ export class Persistence implements DeliveryObserver {
       delivery.questions.add(question)
       return
     }
-    if (!delivery.entries.has(entry)) this.#carry(entry, 1)
+    if (!delivery.entries.has(entry)) this.#carried.set(entry, [...(this.#carried.get(entry) ?? []), delivery])
     delivery.entries.add(entry)
   }
 
@@ -302,40 +358,68 @@ export class Persistence implements DeliveryObserver {
       if (carried?.has(entry) === false || isPossibleRepeat(entry.record)) this.#takeOut(accepted, entry)
     }
     for (const question of accepted.questions) if (question.isRepeat) accepted.questions.delete(question)
-    for (const [id, { owner, state }] of this.#deliveries) {
-      const isEarlier = state === 'accepted' && !this.#sync.isPending('deliveries', id)
-      if (isEarlier && owner === accepted.owner) this.#closeDelivery(id)
+    for (const { id } of this.#acceptedOf.get(accepted.owner) ?? []) {
+      if (!this.#sync.isPending('deliveries', id)) this.#closeDelivery(id)
     }
     accepted.state = 'accepted'
     this.#sync.put('deliveries', deliveryId, accepted)
     if (isEmpty(accepted)) this.#closeDelivery(deliveryId)
-    else {
-      // Moves the message to the end, because `#confirmOldest` needs the order in which messages were accepted.
-      this.#deliveries.delete(deliveryId)
-      this.#deliveries.set(deliveryId, accepted)
-    }
+    else this.#noteAccepted(accepted)
     this.#confirmOldest()
+  }
+
+  #noteAccepted(delivery: OpenDelivery): void {
+    const { owner, entries } = delivery
+    const ofOwner = this.#acceptedOf.get(owner)
+    if (ofOwner === undefined) this.#acceptedOf.set(owner, new Set([delivery]))
+    else ofOwner.add(delivery)
+    this.#accepted.add(delivery)
+    for (const entry of entries) delivery.bytes += this.#options.bytesOf?.(entry) ?? 0
+    this.#acceptedBytes += delivery.bytes
   }
 
   /** Confirms the oldest messages. An owner that was released accepts no further message, so its results would be kept forever. */
   #confirmOldest(): void {
     const earliest = this.#options.clock.now() - MAX_UNCONFIRMED.ms
-    for (const [id, { state, at }] of this.#deliveries) {
-      if (state !== 'accepted') continue
-      if (this.#deliveries.size <= MAX_UNCONFIRMED.messages && at >= earliest) return
+    const { messages, bytes } = MAX_UNCONFIRMED
+    for (const { id, at } of this.#accepted) {
+      if (this.#accepted.size <= messages && this.#acceptedBytes <= bytes && at >= earliest) return
       this.#closeDelivery(id)
     }
   }
 
   /** Records that the host itself has delivered a result. So no message with that result has to be repeated because of it. */
   onMarked(entry: TaskEntry): void {
-    if (!this.isCarried(entry)) return
-    for (const [id, delivery] of this.#deliveries) {
-      if (!delivery.entries.has(entry)) continue
+    for (const delivery of this.#carried.get(entry) ?? []) {
       this.#takeOut(delivery, entry)
-      this.#sync.put('deliveries', id, delivery)
-      if (isEmpty(delivery)) this.#closeDelivery(id)
+      this.#sync.put('deliveries', delivery.id, delivery)
+      if (isEmpty(delivery)) this.#closeDelivery(delivery.id)
     }
+  }
+
+  onParted(entry: TaskEntry): void {
+    this.noteChange(entry)
+  }
+
+  /**
+   * Accepts a message in a transaction of the host (`DeliveryAcceptance.accept`).
+   * @throws InvalidInputError also when the store is in no database
+   * @throws AgentTasksError `LEASE_ENDED` also when the message was refused before
+   */
+  async acceptIn(client: Parameters<DeliveryAcceptance['accept']>[0], deliveryId: string): Promise<void> {
+    const { acceptance } = this.#options.store
+    this.throwIfLost()
+    if (acceptance === undefined) throw new InvalidInputError('store', this.name, 'a store in PostgreSQL, for acceptIn')
+    const delivery = this.#deliveries.get(deliveryId)
+    if (delivery?.state !== 'sent') {
+      throw new AgentTasksError('LEASE_ENDED', `The delivery ${deliveryId} is not open any more.`)
+    }
+    await acceptance.accept(client, { ...deliveryRow(delivery), state: 'accepted', isCommitted: true })
+  }
+
+  /** Whether a transaction with `acceptIn` is committed. Rejects with StoreError when the store is lost or closed. */
+  async isCommitted(deliveryId: string): Promise<boolean> {
+    return (await this.#options.store.acceptance?.isCommitted(deliveryId)) === true
   }
 
   /** Confirms a message that the host has found in its transcript. Returns false if the message is unknown or was confirmed before. */
@@ -353,10 +437,8 @@ export class Persistence implements DeliveryObserver {
 
   /** Confirms the accepted messages of an owner, or of all owners. Called when no later message will confirm them. */
   confirmOwner(owner?: string): void {
-    for (const [id, delivery] of this.#deliveries) {
-      const isOfOwner = owner === undefined || delivery.owner === owner
-      if (isOfOwner && delivery.state === 'accepted') this.#closeDelivery(id)
-    }
+    const accepted = owner === undefined ? this.#accepted : this.#acceptedOf.get(owner)
+    for (const { id } of accepted ?? []) this.#closeDelivery(id)
   }
 
   /** Keeps messages whose outcome is unknown when the host shuts down. They may have been accepted, so the next process asks the host about them. */
@@ -384,7 +466,6 @@ export class Persistence implements DeliveryObserver {
     return this.#writer.isSettled()
   }
 
-  /** Calls `wait.onStored` when all changes so far are stored. */
   after(wait: StoreWait): void {
     this.#writer.after(wait)
   }
@@ -409,11 +490,14 @@ export class Persistence implements DeliveryObserver {
     void this.#close()
   }
 
-  /** Writes what can be written, including the history, and closes the store. Changes that cannot be written are lost. */
+  /** Writes what can be written, including the history, and closes the store. Changes that cannot be written are lost. A store that does not answer is left. */
   async close(): Promise<void> {
-    await this.past.flush()
-    await this.#writer.close()
-    await this.#close()
+    const lastWrite = async (): Promise<void> => {
+      await this.past.flush()
+      await this.#writer.close()
+    }
+    await withinLimit(lastWrite, 'its last write', this.#closing)
+    await withinLimit(this.#close, 'its end', this.#closing)
   }
 
   #closeDelivery(deliveryId: string): void {
@@ -421,20 +505,29 @@ export class Persistence implements DeliveryObserver {
     if (delivery === undefined) return
     this.#deliveries.delete(deliveryId)
     this.#sync.remove('deliveries', deliveryId)
-    for (const entry of delivery.entries) this.#carry(entry, -1)
+    for (const entry of delivery.entries) this.#uncarry(entry, delivery)
+    if (this.#accepted.delete(delivery)) this.#forgetAccepted(delivery)
     if (delivery.state === 'accepted') {
       this.#options.onConfirmed([...delivery.entries].filter((entry) => !this.isCarried(entry)))
     }
   }
 
-  #takeOut({ entries }: OpenDelivery, entry: TaskEntry): void {
-    entries.delete(entry)
-    this.#carry(entry, -1)
+  #forgetAccepted(delivery: OpenDelivery): void {
+    const { owner, bytes } = delivery
+    const ofOwner = this.#acceptedOf.get(owner)
+    ofOwner?.delete(delivery)
+    if (ofOwner?.size === 0) this.#acceptedOf.delete(owner)
+    this.#acceptedBytes -= bytes
   }
 
-  #carry(entry: TaskEntry, by: 1 | -1): void {
-    const count = (this.#carried.get(entry) ?? 0) + by
-    if (count > 0) this.#carried.set(entry, count)
+  #takeOut(delivery: OpenDelivery, entry: TaskEntry): void {
+    delivery.entries.delete(entry)
+    this.#uncarry(entry, delivery)
+  }
+
+  #uncarry(entry: TaskEntry, delivery: OpenDelivery): void {
+    const left = (this.#carried.get(entry) ?? []).filter((each) => each !== delivery)
+    if (left.length > 0) this.#carried.set(entry, left)
     else this.#carried.delete(entry)
   }
 
@@ -454,19 +547,18 @@ export class Persistence implements DeliveryObserver {
       attempt,
       seq,
       launchedAt,
-      ...defined({ completedAt, deadlineAt }),
+      ...omitUndefined({ completedAt, deadlineAt }),
       record: {
         ...(isReduced ? reducedRecord(record) : storedRecord(record)),
         ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),
+        ...(entry.repeatOf !== undefined && { [REPEAT_OF]: entry.repeatOf }),
       },
-      ...(hasEnded(status)
-        ? endedRun(run, isReduced)
-        : { run: { ...run, ...this.#questionsOf(entry), ...(isReduced && { params: null }) } }),
+      ...writeRun(record.questions === undefined ? run : this.#withQuestions(run, entry), hasEnded(status), isReduced),
     }
   }
 
-  #questionsOf(entry: TaskEntry): StoredJson {
-    return entry.record.questions === undefined ? {} : defined({ questions: this.#options.standingsOf?.(entry) })
+  #withQuestions(run: StoredRun, entry: TaskEntry): StoredRun {
+    return { ...run, ...omitUndefined({ questions: this.#options.standingsOf?.(entry) }) }
   }
 }
 

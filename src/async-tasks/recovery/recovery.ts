@@ -1,33 +1,33 @@
 /** Restores what an earlier process left in a store, when a manager is created. */
-import { elapsedMs } from '../../clock.js'
-import { defined } from '../../defined.js'
-import { dependencies, isHeldBack } from '../dependencies/dependencies.js'
-import { readStoredWait } from '../dependencies/stored-wait.js'
-import { needsOf } from '../named-slots/task-needs.js'
-import { launches, plans } from '../run-plan.js'
-import type { FindRunner, PreviousTask } from '../../engine/runner.js'
-import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../../machines/records.js'
-import { runOfOwner } from '../../../machines/families.js'
+import { elapsedMs, type Clock } from '../../system/clock.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
+import { dependencies, isHeldBack } from '../../features/dependencies/dependencies.js'
+import { readStoredWait } from '../../features/dependencies/stored-wait.js'
+import { needsOf } from '../../features/named-slots/task-needs.js'
+import { graceFor, launches, plans } from '../run-plan.js'
+import type { FindRunner } from '../../engine/runner.js'
+import type { ActiveTaskInfo, AsyncTaskInfo, TaskAttempt } from '../../../machines/records.js'
+import { runOfOwner } from '../../../machines/parts/families.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { rankOf } from '../../../machines/task-queue.js'
-import { hasEnded } from '../../../machines/task-status.js'
+import { hasEnded, isWaiting } from '../../../machines/task-status.js'
 import { endSurvivor, runTime } from '../../engine/program-folder.js'
-import { toStartedProgram } from '../../engine/reap.js'
-import type { RestorableRecord } from '../../protocol/async-tasks.js'
-import type { StoredJson, StoredTask } from '../../store/store.js'
-import { livingOwner } from '../families/families.js'
-import { withAttempt, withoutRun } from '../../../machines/task-record.js'
-import { jsonBytes } from '../../json/json-size.js'
-import { fateOf, storedParams, type Fate } from './interrupted-runs.js'
-import { DELIVERED_BY, type Persistence } from './persistence.js'
+import type { RestorableRecord } from '../../protocol/record-fields.js'
+import { livingOwner } from '../../features/families/families.js'
+import { RUN_FIELDS } from '../../../machines/record-fields.js'
+import { termsOf, withAttempt, withoutFields } from '../../../machines/task-record.js'
+import { jsonBytes } from '../../data/json-size.js'
+import { fateOf, type RecoveryDecision } from './interrupted-runs.js'
+import { DELIVERED_BY, REPEAT_OF, type Persistence } from './persistence.js'
 import type { TaskRegistry } from '../registry.js'
-import { interruption, toRestoredRecords } from './restoring.js'
+import { interruption as interruptionText, toRestoredRecords } from './restoring.js'
 import type { RunStart } from '../run-plan.js'
 import { questionKey, storedQuestions, storedStandings } from './stored-questions.js'
 import { checkRows } from './stored-row-checks.js'
-import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries.js'
-import { interruptionOf, isStillWaiting, type Interruption } from '../steps/interruptions.js'
-import { steps } from '../steps/steps.js'
+import { nextRun, readRun, type FoundRow } from './stored-run.js'
+import { settleUnknown, type WasDelivered } from '../../features/delivery/unknown-deliveries.js'
+import { interruptionOf, isStillWaiting, type HasEnded, type Interruption } from '../../features/steps/interruptions.js'
+import { steps } from '../../features/steps/steps.js'
 
 /** The ids of the tasks that were restored from the store. */
 export interface Recovery {
@@ -43,21 +43,20 @@ export interface Recovery {
   readonly uncertain: readonly string[]
 }
 
-/** What the recovery needs from the manager to continue runs. */
 export interface RecoveryHost {
   readonly wasDelivered: WasDelivered | undefined
   readonly findRunner: FindRunner | undefined
   /** Continues the run of an earlier process, or starts the next run. */
-  readonly goOn: (entry: TaskEntry, start: RunStart) => void
+  readonly resumeRun: (entry: TaskEntry, start: RunStart) => void
   /** From now on, an abort of the controller of a waiting task cancels the task. */
   readonly link: (entry: TaskEntry) => void
   readonly newController: (taskId: string) => AbortController
 }
 
-/** A stored task, and what happens to its run. `fate` is undefined if the task had already ended. */
+/** A stored task, and what happens to its run. `decision` is undefined if the task had already ended. */
 interface FoundTask {
-  readonly task: StoredTask
-  readonly fate: Fate | undefined
+  readonly task: FoundRow
+  readonly decision: RecoveryDecision | undefined
   /** Whether the task differs from its row in the store: it has another owner, or another attempt begins. */
   readonly isChanged?: boolean
 }
@@ -69,22 +68,28 @@ interface FoundTask {
 export function recover(registry: TaskRegistry, persistence: Persistence, host: RecoveryHost): Promise<Recovery> {
   const contents = persistence.takeContents()
   checkRows(contents, persistence.name)
-  endLeftPrograms(registry, persistence, contents.tasks)
+  const tasks = contents.tasks.map((row): FoundRow => ({ ...row, run: readRun(row) }))
+  endLeftPrograms(registry, persistence, tasks)
   registry.batch(() => registry.restoreStates(contents.featureStates, 'prepare'))
+  const active = new Set(tasks.filter(({ status }) => !hasEnded(status)).map(({ id }) => id))
+  const hadEnded: HasEnded = (taskId) => !active.has(taskId)
   const carried = new Set(contents.deliveries.flatMap(({ taskIds }) => taskIds))
   const found = inherit(
-    contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) })),
-  ).map((each) => toNextAttempt(each, registry))
+    tasks.map((task): FoundTask => ({ task, decision: decide(registry, persistence, host, task, hadEnded) })),
+  ).map((each) => toNextAttempt(each, registry, hadEnded))
   const asked = new Set(contents.deliveries.flatMap(({ questions = [] }) => questions.map(questionKey)))
-  const idsOf = (type: Fate['type']): string[] =>
-    found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
+  const idsOf = (type: RecoveryDecision['type']): string[] =>
+    found.flatMap(({ task, decision }) => (decision?.type === type ? [task.id] : []))
   registry.batch(() => {
     // Queued tasks must not start before all tasks and counted starts are restored, because the limits are not known until then.
     registry.limits.isClosed = true
     registry.use(dependencies).restoring(namedTasks(found), () => {
       restoreEnded(registry, persistence, found, carried)
       const { agingMs } = registry.pools.task.queue.limits
-      return inOrder(found, agingMs).flatMap((each) => goOn(registry, persistence, host, each, asked) ?? [])
+      const monotonic = monotonicTimes(registry.clock)
+      return inOrder(found, agingMs).flatMap(
+        (each) => resumeRun({ registry, persistence, host, asked, monotonic, hadEnded }, each) ?? [],
+      )
     })
     registry.restoreStates(contents.featureStates)
     // Leases the results and questions in earlier messages, so that they are not delivered until it is known whether these messages arrived.
@@ -99,127 +104,125 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
     adopted: idsOf('followed'),
     queued: idsOf('waiting'),
     retried: idsOf('repeated'),
-    interrupted: idsOf('interrupted'),
+    interrupted: [...idsOf('interrupted'), ...idsOf('ending')],
     uncertain,
   }))
 }
 
 /** Ends programs of tasks that had ended. Such a program was being stopped when its host died. */
-function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly StoredTask[]): void {
+function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly FoundRow[]): void {
   const folders = persistence.folders()
   if (folders.size === 0) return
   for (const task of tasks) {
     const folder = hasEnded(task.status) ? persistence.folderOf(task) : undefined
     if (folder === undefined || !folders.has(folder)) continue
     try {
-      endSurvivor(folder, toStartedProgram(task.run?.['program']))
+      endSurvivor(folder, task.run.program)
     } catch (error) {
       report(error, { source: 'runner', taskId: task.id })
     }
   }
 }
 
-function findFate(
+function decide(
   registry: TaskRegistry,
   persistence: Persistence,
   { findRunner }: RecoveryHost,
-  task: StoredTask,
-): Fate | undefined {
+  task: FoundRow,
+  hadEnded: HasEnded,
+): RecoveryDecision | undefined {
   if (hasEnded(task.status)) return undefined
   const { clock, report } = registry
   const folder = persistence.folderOf(task)
-  return fateOf(task, { findRunner, folder, clock, report, steps: registry.use(steps).found(task.id) })
+  return fateOf(task, {
+    findRunner,
+    folder,
+    clock,
+    report,
+    steps: registry.use(steps).found(task.id),
+    hasEnded: hadEnded,
+  })
 }
 
 /** Passes the tasks of a dead run to the owner of the run's task, even if that task is run again. */
 function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
   if (found.every(({ task }) => runOfOwner(task.owner) === undefined)) return found
   const records = new Map(found.map(({ task }) => [task.id, task.record as unknown as AsyncTaskInfo]))
-  const alive = new Set(found.flatMap(({ task, fate }) => (keepsChildren(fate) ? [task.id] : [])))
-  return found.map(({ task, fate }) => {
+  const alive = new Set(found.flatMap(({ task, decision }) => (keepsChildren(decision) ? [task.id] : [])))
+  return found.map(({ task, decision }) => {
     const record = records.get(task.id) as AsyncTaskInfo
     const owner = livingOwner(
       record,
       (id) => records.get(id),
       (id) => alive.has(id),
     )
-    if (owner === record.owner) return { task, fate }
-    return { task: { ...task, owner, record: { ...task.record, owner } }, fate, isChanged: true }
+    if (owner === record.owner) return { task, decision }
+    return { task: { ...task, owner, record: { ...task.record, owner } }, decision, isChanged: true }
   })
 }
 
 /** Whether the run continues, or the next run takes over its children. */
-const keepsChildren = (fate: Fate | undefined): boolean =>
-  fate !== undefined && fate.type !== 'interrupted' && (fate.type === 'followed' || fate.definition.durable === true)
+const keepsChildren = (decision: RecoveryDecision | undefined): boolean =>
+  decision !== undefined &&
+  decision.type !== 'interrupted' &&
+  decision.type !== 'ending' &&
+  (decision.type === 'followed' || decision.definition.durable === true)
 
 /**
  * Begins the next attempt of a task. Its run starts only when the number of the attempt is stored, so that the attempt counts even if this process
- * dies too. A start rate or a pause may delay the run.
+ * dies too. Something may delay the run, such as a start rate.
  */
-function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
-  const { task, fate } = found
-  if (fate?.type !== 'repeated') return found
-  const { clock, pauses } = registry
-  const { durable, rate } = fate.definition
-  const interruption = durable === true ? interruptionOf(task, registry.use(steps).found(task.id)) : undefined
-  const waits = interruption?.isWaiting === true || rate !== undefined || pauses.concern(task.owner)
-  const next = nextAttempt(task, clock.now(), waits)
-  return {
-    ...found,
-    task: interruption === undefined ? next : durableAttempt(task, next, interruption),
-    isChanged: true,
-  }
+function toNextAttempt(found: FoundTask, registry: TaskRegistry, hadEnded: HasEnded): FoundTask {
+  const { task, decision } = found
+  if (decision?.type !== 'repeated') return found
+  const { clock } = registry
+  const { durable, rate } = decision.definition
+  const interruption = durable === true ? interruptionOf(task, registry.use(steps).found(task.id), hadEnded) : undefined
+  const waits = interruption?.isWaiting === true || rate !== undefined || registry.ownerHold(task.owner) !== undefined
+  return { ...found, task: nextRow(task, clock.now(), waits, interruption), isChanged: true }
 }
 
-/** Begins the next run of a durable task. It counts as another attempt only if the last run has saved no progress. Questions stay open. */
-function durableAttempt(task: StoredTask, next: StoredTask, interruption: Interruption): StoredTask {
-  const { progress, fruitless, isWaiting } = interruption
-  const { attempt, record } = fruitless > 0 ? next : task
-  const { attempt: _, attempts: _all, ...fields } = next.record
-  return {
-    ...next,
-    attempt,
-    record: {
-      ...fields,
-      ...defined({ attempt: record['attempt'], attempts: record['attempts'], questions: task.record['questions'] }),
-    },
-    run: {
-      ...next.run,
-      interruption: { progress, fruitless },
-      ...(isWaiting && { isWaiting }),
-      ...defined({ questions: task.run?.['questions'] }),
-    },
-  }
-}
-
-function nextAttempt(task: StoredTask, now: number, waits: boolean): StoredTask {
-  const { deadlineAt: _, run = {}, ...fields } = task
-  const { graceMs, pool, params, key, foundAs, retry, priority, place, after, previous } = run
-  const { attempts, startedAt } = task.record
-  const record: StoredJson = withoutRun(task.record)
+/**
+ * Returns the row of the next run. It counts as another attempt, unless the last run had not begun or was stopped because its process was closed, or
+ * has saved progress. The questions of a durable task stay open.
+ * @param interruption how the last run of a durable task was interrupted
+ */
+function nextRow(task: FoundRow, now: number, waits: boolean, interruption: Interruption | undefined): FoundRow {
+  const { deadlineAt: _, ...fields } = task
+  const { timeoutMs, startedAt, attempts, questions } = task.record
+  const { hasNotBegun, suspensions, suspended = 0 } = task.run
+  const wasStopped = hasNotBegun === true || suspended > 0
+  const { progress, fruitless, isWaiting = false } = interruption ?? { progress: 0, fruitless: 1 }
+  const attempt = task.attempt + Number(!wasStopped && fruitless > 0)
   const interrupted: TaskAttempt = {
     number: task.attempt,
     startedAt: typeof startedAt === 'number' ? startedAt : task.launchedAt,
-    error: interruption(task.record as unknown as AsyncTaskInfo),
+    error: interruptionText(task.record as unknown as AsyncTaskInfo),
   }
-  const attempt = task.attempt + 1
-  const { timeoutMs } = record
   return {
     ...fields,
     ...(waits && { status: 'queued' }),
     attempt,
     ...(!waits && typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
     record: {
-      ...record,
-      attempt,
+      ...withoutFields(task.record, RUN_FIELDS),
       ...(waits ? { status: 'queued' } : { startedAt: now }),
-      attempts: withAttempt(attempts as readonly TaskAttempt[] | undefined, interrupted),
+      ...(attempt > task.attempt && {
+        attempt,
+        attempts: withAttempt(attempts as readonly TaskAttempt[] | undefined, interrupted),
+      }),
+      ...(interruption && omitUndefined({ questions })),
     },
     run: {
-      graceMs,
-      params,
-      ...defined({ key, foundAs, pool, retry, priority, place, after, previous }),
+      ...nextRun(task.run),
       ...(waits && { notBefore: now, delayMs: 0 }),
+      ...(interruption
+        ? omitUndefined({
+            interruption: { progress, fruitless },
+            isWaiting: isWaiting || undefined,
+            questions: task.run.questions,
+          })
+        : wasStopped && omitUndefined({ suspensions: hasNotBegun === true ? suspensions : suspended })),
     },
   }
 }
@@ -231,24 +234,33 @@ function restoreEnded(
   found: readonly FoundTask[],
   carried: ReadonlySet<string>,
 ): void {
-  const ended = found.filter(({ fate }) => fate === undefined || fate.type === 'interrupted')
+  const ended = found.filter(({ decision }) => decision === undefined || decision.type === 'interrupted')
   const byId = new Map(ended.map((each) => [each.task.id, each]))
-  const records = ended.map(({ task, fate }) => toRecord(task, fate, carried))
+  const records = ended.map(({ task, decision }) => toRecord(task, decision, carried))
   for (const record of toRestoredRecords(records, registry.clock.now())) {
-    const { task, fate, isChanged = false } = byId.get(record.id) ?? {}
-    const deliveryId = task?.record[DELIVERED_BY]
-    registry.send({ type: 'task.restore', record, ...(typeof deliveryId === 'string' && { deliveryId }) })
+    const { task, decision, isChanged = false } = byId.get(record.id) ?? {}
+    const { [DELIVERED_BY]: deliveryId, [REPEAT_OF]: repeatOf } = task?.record ?? {}
+    registry.send({
+      type: 'task.restore',
+      record,
+      ...(typeof deliveryId === 'string' && { deliveryId }),
+      ...(typeof repeatOf === 'string' && { repeatOf }),
+    })
     const entry = registry.history.get(record.id)
     if (entry !== undefined && task !== undefined) {
-      persistence.restore(entry, task, fate !== undefined || isChanged)
+      persistence.restore(entry, task, decision !== undefined || isChanged)
     }
   }
 }
 
 /** If an unconfirmed message contains the result, it is owed until it is known whether that message arrived. */
-function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: ReadonlySet<string>): RestorableRecord {
+function toRecord(
+  { record, id }: FoundRow,
+  decision: RecoveryDecision | undefined,
+  carried: ReadonlySet<string>,
+): RestorableRecord {
   const restorable = record as unknown as RestorableRecord
-  if (fate?.type === 'interrupted') return { ...restorable, error: fate.error }
+  if (decision?.type === 'interrupted') return { ...restorable, error: decision.error }
   if (!carried.has(id) || restorable.delivery !== 'delivered') return restorable
   const { notifiedAt: _, ...fields } = restorable
   return { ...fields, delivery: 'owed' }
@@ -256,24 +268,32 @@ function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: R
 
 const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
   new Set(
-    found.flatMap(({ task: { run = {} }, fate }) => {
-      const wait = fate?.type === 'waiting' ? readStoredWait(run) : undefined
+    found.flatMap(({ task: { run }, decision }) => {
+      const wait = decision?.type === 'waiting' ? readStoredWait(run.after) : undefined
       return wait !== undefined && isHeldBack(wait) ? [...wait.results.keys()] : []
     }),
   )
 
+/** What all tasks that go on have in common. */
+interface Continuation {
+  readonly registry: TaskRegistry
+  readonly persistence: Persistence
+  readonly host: RecoveryHost
+  /** The keys of the questions that unconfirmed messages contain. */
+  readonly asked: ReadonlySet<string>
+  readonly monotonic: (at: number) => number
+  readonly hadEnded: HasEnded
+}
+
 /** Continues a task with the time that is left until its deadline, but at most its whole timeout. */
-function goOn(
-  registry: TaskRegistry,
-  persistence: Persistence,
-  host: RecoveryHost,
-  { task, fate, isChanged = false }: FoundTask,
-  asked: ReadonlySet<string>,
+function resumeRun(
+  { registry, persistence, host, asked, monotonic, hadEnded }: Continuation,
+  { task, decision, isChanged = false }: FoundTask,
 ): TaskEntry | undefined {
-  if (fate === undefined || fate.type === 'interrupted') return undefined
-  const { id, deadlineAt, run = {} } = task
+  if (decision === undefined || decision.type === 'interrupted') return undefined
+  const { id, deadlineAt, run } = task
   const { questions: _, waitsFor: _waits, ...fields } = task.record as unknown as ActiveTaskInfo
-  const log = fate.definition.durable === true ? registry.use(steps).found(id) : undefined
+  const log = decision.definition.durable === true ? registry.use(steps).found(id) : undefined
   const questions = storedQuestions(task, log)
   const record = Object.freeze({
     ...fields,
@@ -281,29 +301,31 @@ function goOn(
     abortController: host.newController(id),
   })
   const ranMs =
-    fate.type === 'followed'
+    decision.type === 'followed'
       ? ranFor(persistence, task, registry.clock.now())
       : Math.max((log?.activeMs ?? 0) - (record.spent?.seconds ?? 0) * 1000, 0)
-  const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
   const remainingMs =
-    deadlineAt === undefined || record.timeoutMs === undefined
+    deadlineAt === undefined || record.timeoutMs === undefined || decision.type === 'ending'
       ? undefined
-      : Math.max(record.timeoutMs - (fate.type === 'followed' ? ranMs : 0), 0)
-  const runner = fate.definition
+      : Math.max(record.timeoutMs - (decision.type === 'followed' ? ranMs : 0), 0)
+  const runner = decision.definition
+  const graceMs = graceFor(runner, run.graceMs ?? 0)
   const { retry } = runner
-  const params = fate.type === 'followed' ? storedParams(task) : fate.params
-  const results = readStoredWait(run)
-  const { goalPrompt: goal, after, concurrencyKey } = record
+  const params =
+    decision.type === 'followed' || decision.type === 'ending' ? (run.params ?? undefined) : decision.params
+  const results = readStoredWait(run.after)
+  const { goalPrompt: goal, after, subagentName } = record
   const needs = needsOf(registry, record, runner)
   const ticket = {
-    priority: priorityOf(run),
-    since: elapsedMs(registry.clock) - Math.max(registry.clock.now() - record.launchedAt, 0),
-    bytes: jsonBytes({ goal, params, ...defined({ after }) }),
-    ...defined({ needs }),
+    priority: run.priority ?? 0,
+    since: monotonic(record.launchedAt),
+    bytes: jsonBytes({ goal, params, ...omitUndefined({ after }) }),
+    ...omitUndefined({ needs }),
   }
-  const start = { runner, graceMs, params, previous: run['previous'] as PreviousTask | undefined }
-  const delayMs = waitLeft(run, registry.clock.now())
-  const waitedMs = waitedSince(run, record.launchedAt, waitEnd(registry, record.owner))
+  const start = { runner, graceMs, params, previous: run.previous }
+  // The system time may have been set back, so what is left of the wait is at most the whole wait.
+  const delayMs = Math.min(Math.max((run.notBefore ?? 0) - registry.clock.now(), 0), run.delayMs ?? 0)
+  const waitedMs = Math.max(waitEnd(registry, record.owner) - (run.notBefore ?? record.launchedAt), 0)
   const entry = registry.ask({
     type: 'task.resume',
     record,
@@ -312,86 +334,72 @@ function goOn(
     remainingMs,
     delayMs,
     waitedMs,
-    isHeld: fate.type === 'waiting' && results !== undefined && isHeldBack(results),
-    isWaiting: isStillWaiting(task, log),
+    isHeld: decision.type === 'waiting' && results !== undefined && isHeldBack(results),
+    isWaiting: isStillWaiting(task, log, hadEnded),
     durable:
-      fate.definition.durable === true
+      decision.definition.durable === true
         ? { activeMs: log?.activeMs, asked: log?.asked ?? 0, standings: storedStandings(task, asked) }
         : undefined,
-    pool: poolOf(run),
+    pool: run.pool ?? 'task',
     ticket,
-    place: placeOf(run),
+    place: run.place,
     prepare: (prepared) => {
       persistence.restore(prepared, task, isChanged)
       if (results !== undefined) registry.use(dependencies).restore(prepared, results)
-      const { subagentName, goalPrompt, timeoutMs } = record
-      launches.set(prepared, {
-        input: { subagentName, goalPrompt, graceMs, ...defined({ timeoutMs, concurrencyKey }) },
-        params,
-        runner,
-      })
-      if (fate.type === 'waiting' || retry !== undefined || runner.durable === true) {
-        plans.set(prepared, { start, ticket, retry })
+      if (decision.type === 'ending') return
+      launches.set(prepared, { input: { subagentName, goalPrompt: goal, graceMs, ...termsOf(record) }, params, runner })
+      if (decision.type === 'waiting' || retry !== undefined || runner.durable === true) {
+        plans.set(prepared, { start, ticket, retry, stops: run.suspensions ?? 0 })
       }
     },
   })
   if (entry === undefined) return undefined
-  if (record.status === 'queued') host.link(entry)
-  else host.goOn(entry, { ...start, isResumed: fate.type === 'followed' })
+  if (isWaiting(record.status)) host.link(entry)
+  else {
+    host.resumeRun(entry, {
+      ...start,
+      isResumed: decision.type === 'followed',
+      isRepeated: decision.type === 'repeated',
+    })
+  }
   return entry
+}
+
+/**
+ * Returns a function that converts a time of the system clock to the monotonic clock. All times are converted with one reading of the two clocks,
+ * because the time between two readings would change the order of tasks that were launched within a millisecond.
+ */
+function monotonicTimes(clock: Clock): (at: number) => number {
+  const [now, elapsed] = [clock.now(), elapsedMs(clock)]
+  return (at) => elapsed - Math.max(now - at, 0)
 }
 
 /**
  * Returns how long a continued run has lasted, in ms. If the system does not know the age of the process, the system time is used, which may have been
  * set.
  */
-function ranFor(persistence: Persistence, task: StoredTask, now: number): number {
+function ranFor(persistence: Persistence, task: FoundRow, now: number): number {
   const folder = persistence.folderOf(task)
-  const program = toStartedProgram(task.run?.['program'])
+  const { program } = task.run
   const { startedAt, launchedAt } = task.record as unknown as ActiveTaskInfo
   const ran = folder === undefined || program === undefined ? undefined : runTime(folder, program)
   return ran ?? Math.max(now - (startedAt ?? launchedAt), 0)
 }
 
-const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
-
-/**
- * Returns how much of the wait for the next run is left, in ms. The system time may have been set back, so the result is at most the whole wait.
- */
-function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
-  return typeof notBefore === 'number' && typeof delayMs === 'number'
-    ? Math.min(Math.max(notBefore - now, 0), delayMs)
-    : 0
-}
-
-/**
- * Returns the time until which the tasks of an owner have waited for slots: now, or the beginning of a pause, because a pause does not count as
- * waiting.
- */
-const waitEnd = ({ clock, pauses }: TaskRegistry, owner: string): number =>
-  Math.min(clock.now(), ...pauses.of(owner).map(({ since }) => since))
-
-/** Returns how long a task has waited for a slot, in ms: since the end of its back-off, or else since its launch. */
-function waitedSince({ notBefore }: StoredJson, launchedAt: number, now: number): number {
-  return Math.max(now - (typeof notBefore === 'number' ? notBefore : launchedAt), 0)
-}
-
-const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)
+/** Returns the time until which the tasks of an owner have waited for slots. While they are held, they do not wait for slots. */
+const waitEnd = (registry: TaskRegistry, owner: string): number =>
+  Math.min(registry.clock.now(), registry.ownerHold(owner)?.since ?? Infinity)
 
 /** Orders tasks for the registration: tasks that ran come first, so that they get their slots. Waiting tasks follow in the order of their queue. */
 function inOrder(found: readonly FoundTask[], agingMs: number): FoundTask[] {
-  const rank = ({ task: { run = {}, seq, launchedAt } }: FoundTask): readonly [number, number] => [
-    rankOf(priorityOf(run), launchedAt, agingMs),
-    placeOf(run) ?? seq,
+  const rank = ({ task: { run, seq, launchedAt } }: FoundTask): readonly [number, number] => [
+    rankOf(run.priority ?? 0, launchedAt, agingMs),
+    run.place ?? seq,
   ]
-  const waiting = found.filter(({ fate }) => fate?.type === 'waiting')
+  const waiting = found.filter(({ decision }) => decision?.type === 'waiting')
   waiting.sort((a, b) => {
     const [[priority, place], [otherPriority, otherPlace]] = [rank(a), rank(b)]
     return otherPriority - priority || place - otherPlace
   })
-  return [...found.filter(({ fate }) => fate?.type !== 'waiting'), ...waiting]
-}
-
-function poolOf({ pool }: StoredJson): SlotPool {
-  return pool === 'child' || pool === 'command' ? pool : 'task'
+  return [...found.filter(({ decision }) => decision?.type !== 'waiting'), ...waiting]
 }

@@ -1,6 +1,7 @@
 /** Decides whether and when a failed run is retried (promise F9). */
 import type { Outcome } from '../../engine/engine.js'
 import { readField } from '../../protocol/outcomes.js'
+import { MAX_FRUITLESS } from '../../features/steps/interruptions.js'
 import { backoffMs, type RetryPolicy, type RetryReason } from '../../protocol/retry-policy.js'
 
 /** The maximum wait that a run may request with `retryAfterMs`, in ms (one day). */
@@ -14,17 +15,25 @@ export interface FailedRun {
   readonly isOverdue: boolean
   /** Whether the run was stopped because a budget was exceeded. It is not retried then. */
   readonly isOverBudget: boolean
+  /** How many times in a row the run was stopped because its process was closed. 0 if it has failed otherwise. Stops use up no attempt (promise K13). */
+  readonly stops: number
 }
 
 /** Whether a run was interrupted from outside, and did not fail by itself. */
 export const isInterruption = (outcome: Outcome): boolean =>
   outcome.type === 'threw' && readField(outcome.reason, 'code') === 'INTERRUPTED'
 
+/** Whether the run was stopped because its process was closed: a worker, as the host of the task still lives. */
+export const isStop = (outcome: Outcome): boolean =>
+  isInterruption(outcome) && outcome.type === 'threw' && readField(outcome.reason, 'wasSuspended') === true
+
 /** Returns how long to wait before the next run, in ms. Returns undefined if the task is not run again. */
 export function retryDelay(policy: RetryPolicy | undefined, run: FailedRun): number | undefined {
-  if (policy === undefined || run.attempt >= policy.attempts || run.isOverBudget) return undefined
+  if (policy === undefined || run.isOverBudget) return undefined
+  if (run.stops === 0 ? run.attempt >= policy.attempts : run.stops >= MAX_FRUITLESS) return undefined
   const reason = reasonOf(policy, run)
   if (reason === undefined || !policy.on.includes(reason)) return undefined
+  if (run.stops > 0) return 0
   const delay = backoffMs(policy.backoff, run.attempt)
   return reason === 'rate-limited' && run.outcome.type === 'threw'
     ? Math.max(delay, Math.min(waitAsked(run.outcome.reason), MAX_RETRY_AFTER_MS))

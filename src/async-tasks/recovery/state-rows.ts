@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { AgentTasksError } from '../../errors.js'
 import { describeIssue } from '../../protocol/parse.js'
 import type { StoredJson } from '../../store/store.js'
-import { preview } from '../../text/preview.js'
+import { preview } from '../../data/preview.js'
 import type { TaskRegistry } from '../registry.js'
 
 /**

@@ -1,9 +1,11 @@
-/** How the record and the run of a task are stored. */
+/** How the record of a task is stored. */
+import { RECORD_FIELDS, UNSTORED_FIELDS, type RecordField } from '../../../machines/record-fields.js'
 import type { AsyncTaskInfo } from '../../../machines/records.js'
-import { defined } from '../../defined.js'
-import { cutText } from '../../text/cut-text.js'
-import { jsonBytes } from '../../json/json-size.js'
-import type { StoredJson, StoredTask } from '../../store/store.js'
+import { withoutFields } from '../../../machines/task-record.js'
+import { cutText } from '../../data/cut-text.js'
+import { jsonBytes } from '../../data/json-size.js'
+import type { StoredJson } from '../../store/store.js'
+import { hasSucceeded } from '../../../machines/task-status.js'
 
 /** The maximum size of a record, in bytes of JSON. A larger record is stored without its output. */
 const MAX_RECORD_BYTES = 64 * 1024 * 1024
@@ -13,43 +15,34 @@ const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD
 const UNSTORABLE = 'The output was lost, because the store could not hold it.'
 
 /**
- * Returns what is stored of the run of an ended task: its program, which the next process may have to end, and the params, so that a person can
- * launch the task again.
- */
-export function endedRun({ program, params }: StoredJson, isReduced: boolean): Pick<StoredTask, 'run'> {
-  const hasParams = params !== undefined && JSON.stringify(params) !== '{}'
-  const run = { ...defined({ program }), ...(hasParams && { params: isReduced ? null : params }) }
-  return Object.keys(run).length === 0 ? {} : { run }
-}
-
-/**
  * Returns the record for the store. It lacks the parts that end with this process, such as the controller. If it is larger than `MAX_RECORD_BYTES`, a
  * remark takes the place of the output, because the write would never succeed.
  */
-export function storedRecord({ abortController: _, isForeground: _place, ...record }: AsyncTaskInfo): StoredJson {
+export function storedRecord(task: AsyncTaskInfo): StoredJson {
+  const record: StoredJson = withoutFields(task, UNSTORED_FIELDS)
   if (jsonBytes(record, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES) return record
-  const { output, lateOutput: _late, ...fields }: StoredJson = record
+  const { output, lateOutput: _late, ...fields } = record
   return output === undefined ? fields : { ...fields, output: { final_message: TOO_LARGE } }
 }
 
 /** The maximum length of a text in a reduced record, in UTF-16 units. */
 const REDUCED_CHARS = 1000
 
-/** The fields by which other records refer to a record. These fields are not shortened. */
-const NAMES: ReadonlySet<string> = new Set(['id', 'owner', 'parentId', 'subagentName'])
-
 /** Returns the numbers and short texts of a record that cannot be stored in full. A remark takes the place of the output. */
-export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskInfo): StoredJson {
-  const fields = Object.entries(record).flatMap(([name, value]: [string, unknown]) => {
-    if (typeof value === 'string') return [[name, NAMES.has(name) ? value : cutText(value, REDUCED_CHARS)]]
+export function reducedRecord(record: AsyncTaskInfo): StoredJson {
+  const { status } = record
+  const fields = Object.entries(withoutFields(record, UNSTORED_FIELDS)).flatMap(([name, value]: [string, unknown]) => {
+    if (typeof value === 'string') return [[name, isName(name) ? value : cutText(value, REDUCED_CHARS)]]
     return (typeof value === 'number' && Number.isFinite(value)) || typeof value === 'boolean' ? [[name, value]] : []
   })
   return {
     ...(Object.fromEntries(fields) as StoredJson),
-    status,
-    ...(status === 'completed' && { output: { final_message: UNSTORABLE } }),
+    ...(hasSucceeded(status) && { output: { final_message: UNSTORABLE } }),
   }
 }
+
+/** Whether other records refer to a task by this field. Such a field is not shortened. */
+const isName = (name: string): boolean => ['name', 'owner'].includes(RECORD_FIELDS[name as RecordField].kind)
 
 /** The maximum size of a task in the history, in bytes of JSON. Of a larger task, only `resultChars` UTF-16 units of the result are kept. */
 const PAST = { bytes: 256 * 1024, resultChars: 50_000 } as const
@@ -60,11 +53,10 @@ export function pastParams(record: StoredJson, params: StoredJson | null | undef
   return jsonBytes([record, params], PAST.bytes) <= PAST.bytes ? params : null
 }
 
-/** Returns the record for the history. */
 export function pastRecord(record: AsyncTaskInfo): StoredJson {
   const whole = storedRecord(record)
   if (jsonBytes(whole, PAST.bytes) <= PAST.bytes) return whole
-  const message = record.status === 'completed' ? record.output.final_message : undefined
+  const message: unknown = record.output?.final_message
   return {
     ...reducedRecord(record),
     ...(typeof message === 'string' && { output: { final_message: cutText(message, PAST.resultChars) } }),

@@ -1,7 +1,7 @@
 /** Validates all rows of a store before anything else happens. So if a row is invalid, no program has been ended and no row has been written. */
 import { z } from 'zod'
-import { preview } from '../../text/preview.js'
-import { restorableRecordSchema } from '../../protocol/async-tasks.js'
+import { preview } from '../../data/preview.js'
+import { restorableRecordSchema } from '../../protocol/record-fields.js'
 import { lazily } from '../../protocol/lazily.js'
 import { describeIssue } from '../../protocol/parse.js'
 import type { ContentsOf } from '../../store/shared-opening.js'

@@ -7,9 +7,9 @@ import { z } from 'zod'
 import type { ClusterTasks } from '../../command-tasks/cluster-tasks.js'
 import { InvalidInputError } from '../../errors.js'
 import { aString, checkOptions, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'
-import type { Deliver } from '../../task-backend/hub.js'
-import { createCursors } from '../../task-backend/task-service.js'
-import type { BackendParts, TaskBackend, TaskCluster } from '../../task-backend/task-backend.js'
+import type { Deliver } from '../../server/backend/hub.js'
+import { createCursors } from '../../server/backend/task-service.js'
+import type { BackendParts, TaskBackend, TaskCluster } from '../../server/backend/task-backend.js'
 import { openConnection, redisAccessTypes, toRedisAddress, type RedisAccess } from '../connection.js'
 import { DEFAULT_LOCK_MS } from '../queue-settings.js'
 import { reportFindings } from '../redis-checks.js'
@@ -86,7 +86,6 @@ export interface BullmqCluster extends TaskCluster {
   }): ClusterTasks
 }
 
-/** The default of `sendTimeoutMs`. */
 const DEFAULT_SEND_TIMEOUT_MS = 5000
 
 const httpUrl = z.url({ protocol: /^https?$/ })

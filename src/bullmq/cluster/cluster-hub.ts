@@ -2,8 +2,8 @@
  * Delivers the events of tasks to the subscribers on one server (promise N3). A subscription starts at a sequence number of the task's event log.
  * Live events wait while older ones are read from Redis. So each subscriber receives each event once and in order, on any server.
  */
-import type { TaskEvent } from '../../task-backend/event-log.js'
-import { createHub, type Deliver, type EventSource, type Hub } from '../../task-backend/hub.js'
+import type { TaskEvent } from '../../server/backend/event-log.js'
+import { createHub, type Deliver, type EventSource, type Hub } from '../../server/backend/hub.js'
 
 export interface ClusterHubOptions {
   readonly source: EventSource

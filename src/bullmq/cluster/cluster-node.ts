@@ -4,25 +4,29 @@
  */
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock, type LongTimer } from '../../clock.js'
+import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock, type LongTimer } from '../../system/clock.js'
 import type { TaskManager } from '../../command-tasks/task-manager.js'
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import { InstanceError } from '../../errors.js'
-import type { Log } from '../../http/log.js'
-import { toJson } from '../../http/json.js'
-import { RESTARTED_WORKER, type InstanceEntry, type InstanceManager } from '../../instances/instance-manager.js'
-import { createSecret, digestOf } from '../../instances/websocket-instance.js'
-import { restoreWorker } from '../../instances/worker-socket.js'
-import { preview } from '../../text/preview.js'
-import { describeFailure } from '../../protocol/outcomes.js'
+import type { Log } from '../../server/http/log.js'
+import { toJson } from '../../server/http/json.js'
+import {
+  RESTARTED_WORKER,
+  type InstanceEntry,
+  type InstanceManager,
+} from '../../command-tasks/instances/instance-manager.js'
+import { createSecret, digestOf } from '../../command-tasks/instances/websocket-instance.js'
+import { restoreWorker } from '../../command-tasks/instances/worker-socket.js'
+import { preview } from '../../data/preview.js'
 import type { RegisterRequest, RegisterResponse } from '../../protocol/instance-messages.js'
-import { toPlainData } from '../../json/plain-data.js'
+import { toPlainData } from '../../data/plain-data.js'
 import type { InstanceSummary } from '../../protocol/rest.js'
 import type { ServerConfig } from '../../protocol/server-config.js'
-import { eventWithInlineResults } from '../../task-backend/inline-results.js'
-import { settledWithin } from '../../task-backend/shutdown.js'
-import type { WorkerRegistration } from '../../task-backend/task-backend.js'
-import { MAX_WAITING_WORKERS, tooMany } from '../../task-backend/worker-store.js'
+import { eventWithInlineResults } from '../../server/backend/inline-results.js'
+import { settledWithin } from '../../server/backend/shutdown.js'
+import type { WorkerRegistration } from '../../server/backend/task-backend.js'
+import { MAX_WAITING_WORKERS, tooMany } from '../../server/backend/worker-store.js'
+import { failureLog, type LogFailure } from '../failure-log.js'
 import { lockTimes } from '../queue-settings.js'
 import type { ClusterKeys } from './cluster-keys.js'
 import type { ClusterRedis, Stray } from './cluster-redis.js'
@@ -70,6 +74,7 @@ export class ClusterNode {
   /** The claims of newly connected instances that Redis has not answered yet. */
   readonly #connecting = new Map<string, Promise<unknown>>()
   readonly #stopListening: readonly (() => void)[]
+  readonly #logFailure: LogFailure
   #timer: LongTimer | undefined
   #isTicking = false
   #isHeld = false
@@ -77,6 +82,7 @@ export class ClusterNode {
 
   constructor(options: ClusterNodeOptions) {
     this.#options = options
+    this.#logFailure = failureLog((line) => options.log('error', line))
     const { lockDuration, stalledInterval } = lockTimes(options.lockMs)
     this.#lifeMs = lockDuration
     this.#tickMs = stalledInterval
@@ -144,7 +150,7 @@ export class ClusterNode {
       return { instanceId, secret: request.secret, websocketUrl }
     }
     const secret = createSecret()
-    const registration = toJson({ ...defined({ tools }), isBrowser })
+    const registration = toJson({ ...omitUndefined({ tools }), isBrowser })
     const digest = digestOf(secret).toString('hex')
     const answer = await redis.register(instanceId, digest, registration, limits.instanceGraceMs, MAX_WAITING_WORKERS)
     if (answer === 'OK') return { instanceId, secret, websocketUrl }
@@ -186,15 +192,18 @@ export class ClusterNode {
     if (claim !== undefined) await settledWithin(claim, this.#options.clock, ANNOUNCE_MS)
   }
 
-  /** Starts no further tasks. Resolves when no task runs on this node. Tasks that still run after `drainMs` are cancelled. */
+  /**
+   * Starts no further tasks. Resolves when no task runs on this node. Tasks that still run after `drainMs` end as after the death of the node (promise
+   * K13).
+   */
   async drain(drainMs: number): Promise<void> {
-    const { clock, tasks } = this.#options
+    const { clock } = this.#options
     this.#isHeld = true
-    const lanes = [...this.#lanes.values()]
+    const lanes = [...this.#lanes.values(), ...this.#closing]
     for (const lane of lanes) lane.hold()
     const idle = Promise.all(lanes.map((lane) => lane.idle))
     if (drainMs > 0) await settledWithin(idle, clock, drainMs)
-    for (const { taskId } of this.#runs()) tasks.cancelTask(taskId, 'the server is shutting down')
+    for (const lane of lanes) lane.interrupt()
     // Gives the node time to write how its tasks ended. If Redis cannot be reached, other nodes settle these tasks later.
     await settledWithin(idle, clock, this.#lifeMs)
   }
@@ -276,7 +285,7 @@ export class ClusterNode {
       queueKey: keys.queueKey(instanceId),
       lockMs: this.#lifeMs,
       now: () => clock.now(),
-      log: (line) => log('error', line),
+      logFailure: this.#logFailure,
     })
     this.#lanes.set(instanceId, lane)
     try {
@@ -325,7 +334,7 @@ export class ClusterNode {
       await this.#sweep()
       await this.#standBy()
     } catch (error) {
-      this.#options.log('error', `Redis: ${describeFailure(error)}`)
+      this.#logFailure('heartbeat', 'The heartbeat of this node cannot be written to Redis', error)
     } finally {
       this.#isTicking = false
     }

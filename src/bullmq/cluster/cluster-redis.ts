@@ -9,7 +9,6 @@ import { SUMMARY_FIELDS, toSummary, toTask, type ClusterTask, type Fields } from
 /** How long the events of an ended task are kept, in ms. */
 const LOG_MS = 300_000
 
-/** The changes that one write makes to a running task. */
 export interface TaskWrite {
   readonly fields: Fields
   /** The sequence numbers of the progress reports that are deleted. */
@@ -35,7 +34,6 @@ export type TaskLimits = Pick<ServerConfig['tasks'], 'maxQueueSize' | 'maxTaskBy
 /** The result of the attempt to start a fetched job. `cluster-scripts.ts` explains the values (`BEGIN`). */
 type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'unlocked' | 'begun' | 'joining'
 
-/** An instance in a list. */
 export interface ListedInstance {
   readonly id: string
   readonly kind: string
@@ -140,7 +138,6 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     describe: (instanceId: string, epoch: number, tools: string) =>
       run(scripts.DESCRIBE, { inst: instanceId, epoch, tools }),
 
-    /** The stored fields of an instance. */
     instance: (instanceId: string): Promise<Fields> => redis.hgetall(`${keys.own}inst:${instanceId}`),
 
     instances: async (): Promise<ListedInstance[]> => {
@@ -246,7 +243,6 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
   }
 }
 
-/** A stored event. */
 export interface KeptEvent {
   readonly seq: number
   readonly json: string

@@ -1,4 +1,5 @@
 /** The Lua scripts of a cluster. */
+import { endStatusSchema } from '../../protocol/command-tasks.js'
 import { bullmqLayout } from '../bullmq-layout.js'
 import { script } from '../script.js'
 
@@ -22,7 +23,7 @@ local function setLost(inst)
   if redis.call('HEXISTS', key, 'secret') == 1 then redis.call('SADD', own..'waiting', inst) end
   announce('t', 'instance', 'inst', inst, 'node', '')
 end
-local function isOver(status) return status == 'completed' or status == 'failed' or status == 'cancelled' end
+local function isOver(status) return ${endStatusSchema.options.map((status) => `status == '${status}'`).join(' or ')} end
 local function forget(id)
   local task = redis.call('HMGET', own..'task:'..id, 'instanceId', 'bytes', 'key')
   if not task[1] then redis.call('ZREM', own..'ended', id); return end

@@ -2,10 +2,10 @@
 import { NOT_STORED, refusal, readSubmission } from '../../command-tasks/submission.js'
 import type { TaskStatus, TaskSubmitMessage } from '../../protocol/command-tasks.js'
 import { DEFAULT_LIST_LIMIT } from '../../protocol/client-messages.js'
-import { jsonBytes } from '../../json/json-size.js'
-import { toJson } from '../../http/json.js'
+import { jsonBytes } from '../../data/json-size.js'
+import { toJson } from '../../server/http/json.js'
 import type { ServerConfig } from '../../protocol/server-config.js'
-import { eventWithInlineResults } from '../../task-backend/inline-results.js'
+import { eventWithInlineResults } from '../../server/backend/inline-results.js'
 import {
   type createCursors,
   INVALID_CURSOR,
@@ -16,8 +16,8 @@ import {
   type Submitted,
   type TaskQuery,
   type TaskService,
-} from '../../task-backend/task-service.js'
-import { instanceNotFound } from '../../instances/not-found.js'
+} from '../../server/backend/task-service.js'
+import { instanceNotFound } from '../../command-tasks/instances/not-found.js'
 import { toTaskEvent } from './feed-event.js'
 import type { ClusterRedis } from './cluster-redis.js'
 import type { InstanceQueue } from './instance-queue.js'
@@ -37,11 +37,9 @@ export interface ClusterServiceOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** The result of `expectEnd`. */
 export interface ExpectedEnd {
   /** Resolves when the subscribers on this server were notified of the end, or after twice `lockMs`. */
   readonly told: Promise<void>
-  /** Stops waiting. */
   stop(): void
 }
 

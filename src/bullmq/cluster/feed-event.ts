@@ -1,5 +1,5 @@
 /** Converts stored events of the cluster for the sockets and streams of a server. */
-import type { TaskEvent } from '../../task-backend/event-log.js'
+import type { TaskEvent } from '../../server/backend/event-log.js'
 import type { KeptEvent } from './cluster-redis.js'
 
 /** An event that is stored as JSON. It is parsed only if a subscriber needs its message. */

@@ -3,10 +3,9 @@
  * stream was trimmed meanwhile, `onGap` is called.
  */
 import type { Redis } from 'ioredis'
-import { describeFailure } from '../../protocol/outcomes.js'
-import { pause } from '../timing.js'
+import { createBackoff } from '../backoff.js'
+import { failureLog } from '../failure-log.js'
 
-/** One entry of the stream. */
 export interface FeedEntry {
   readonly type: 'event' | 'work' | 'cancel' | 'instance' | 'forgotten'
   readonly fields: Readonly<Record<string, string>>
@@ -18,7 +17,7 @@ export interface FeedOptions {
   readonly stream: string
   /** Called with each entry. The next entry waits until the promise resolves. Must not reject. */
   readonly onEntry: (entry: FeedEntry) => Promise<void> | void
-  /** Called when Redis has deleted entries before this node could read them. */
+  /** Called when Redis has deleted entries before this node could read them, or has lost entries, so that their numbers go back. */
   readonly onGap: () => void
   readonly log: (line: string) => void
 }
@@ -32,7 +31,7 @@ export interface Feed {
 /** How long Redis waits for new entries in one read, in ms. */
 const BLOCK_MS = 5000
 const BATCH = 500
-/** How long the feed waits after a failed read, in ms. */
+/** How long the feed waits after the first failed read, in ms. */
 const RETRY_MS = 100
 
 export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions): Feed {
@@ -40,13 +39,14 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
   let count: number | undefined
   const closing = new AbortController()
   const isClosed = (): boolean => closing.signal.aborted
+  const logFailure = failureLog(log)
+  const backoff = createBackoff(RETRY_MS)
 
   async function read(): Promise<void> {
     const found = await redis.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', stream, last)
     for (const [id, list] of found?.[0]?.[1] ?? []) {
       last = id
-      const fields: Record<string, string> = {}
-      for (let at = 0; at + 1 < list.length; at += 2) fields[list[at] ?? ''] = list[at + 1] ?? ''
+      const fields = fieldsOf(list)
       const number = Number(fields['n'])
       if (count !== undefined && number !== count + 1) onGap()
       count = number
@@ -59,10 +59,11 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
     while (!isClosed()) {
       try {
         await read()
+        backoff.reset()
       } catch (error) {
         if (isClosed()) return
-        log(`The feed of the cluster could not be read: ${describeFailure(error).replace(/\.$/, '')}. Trying again.`)
-        await pause(RETRY_MS)
+        logFailure('feed', 'The feed of the cluster could not be read, and is read again', error)
+        await backoff.wait()
       }
     }
   }
@@ -70,7 +71,10 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
   return {
     start: async () => {
       const [newest] = await redis.xrevrange(stream, '+', '-', 'COUNT', 1)
-      if (newest !== undefined) last = newest[0]
+      if (newest !== undefined) {
+        last = newest[0]
+        count = Number(fieldsOf(newest[1])['n'])
+      }
       void readAll()
     },
     close: () => {
@@ -79,4 +83,10 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
       redis.disconnect()
     },
   }
+}
+
+function fieldsOf(list: readonly string[]): Record<string, string> {
+  const fields: Record<string, string> = {}
+  for (let at = 0; at + 1 < list.length; at += 2) fields[list[at] ?? ''] = list[at + 1] ?? ''
+  return fields
 }

@@ -3,22 +3,24 @@
  * them.
  */
 import type { Redis } from 'ioredis'
-import { systemClock } from '../../clock.js'
+import { systemClock } from '../../system/clock.js'
 import type { ClusterTasks, FollowOptions } from '../../command-tasks/cluster-tasks.js'
 import { refusal } from '../../command-tasks/submission.js'
 import type { SubmitResult } from '../../command-tasks/options.js'
 import type { EndedTask } from '../../command-tasks/task-record.js'
 import { AgentTasksError } from '../../errors.js'
 import type { Task } from '../../protocol/command-tasks.js'
-import { jsonBytes } from '../../json/json-size.js'
+import { jsonBytes } from '../../data/json-size.js'
 import { describeFailure } from '../../protocol/outcomes.js'
 import type { InstanceSummary } from '../../protocol/rest.js'
 import { resolveServerConfig } from '../../protocol/server-config.js'
 import type { TaskSubmitMessage } from '../../protocol/task-submission.js'
-import { createCursors, type TaskService } from '../../task-backend/task-service.js'
+import { createCursors, type TaskService } from '../../server/backend/task-service.js'
+import { createBackoff, type Backoff } from '../backoff.js'
 import { openConnection, type RedisAddress } from '../connection.js'
+import { failureLog } from '../failure-log.js'
 import { reportFindings } from '../redis-checks.js'
-import { every, pause, within } from '../timing.js'
+import { every, within } from '../timing.js'
 import { clusterKeys } from './cluster-keys.js'
 import { createClusterRedis, type ClusterRedis } from './cluster-redis.js'
 import { NOT_STORED } from '../../command-tasks/submission.js'
@@ -41,8 +43,8 @@ export interface HostedTasksOptions {
  * is read.
  */
 const LOOK_MS = 5000
-/** The wait before a failed request to Redis is repeated, in ms. */
-const RETRY_MS = 200
+/** The first and the longest wait before a failed request to Redis is repeated, in ms. */
+const RETRY_MS = { first: 200, most: 2000 } as const
 /** How long `close` waits for pending cancellations, and then for its queues to close, in ms. */
 const CLOSE_MS = 2000
 /** The maximum number of open queues, one for each instance. */
@@ -181,7 +183,7 @@ export class HostedTasks implements ClusterTasks {
     }
   }
 
-  async #cancel(taskId: string): Promise<boolean> {
+  async #cancel(taskId: string, backoff: Backoff = createBackoff(RETRY_MS.first, RETRY_MS.most)): Promise<boolean> {
     try {
       const { service } = await this.#openAtLast()
       const cancelled = await service.cancel(taskId)
@@ -190,8 +192,8 @@ export class HostedTasks implements ClusterTasks {
     } catch {
       if (this.#isClosed) return false
       // `openConnection` logs connection errors.
-      await pause(RETRY_MS)
-      return this.#cancel(taskId)
+      await backoff.wait()
+      return this.#cancel(taskId, backoff)
     }
   }
 
@@ -224,12 +226,13 @@ export class HostedTasks implements ClusterTasks {
 
   /** Opens the connections like `#open`, but tries again until Redis answers. Rejects only after `close`, or with `REDIS_UNUSABLE`. */
   async #openAtLast(): Promise<Parts> {
+    const backoff = createBackoff(RETRY_MS.first, RETRY_MS.most)
     for (;;) {
       try {
         return await this.#open()
       } catch (error) {
         if (this.#isClosed || (error as { readonly code?: unknown }).code === 'REDIS_UNUSABLE') throw error
-        await pause(RETRY_MS)
+        await backoff.wait()
       }
     }
   }
@@ -237,6 +240,7 @@ export class HostedTasks implements ClusterTasks {
   #connect(): Parts {
     const { name, address } = this.#options
     const log = this.#log
+    const logFailure = failureLog(log)
     const keys = clusterKeys(name)
     const connection = openConnection(address, { use: 'cluster host', log })
     // BullMQ adds listeners for each queue, so Node would warn of a leak.
@@ -251,7 +255,7 @@ export class HostedTasks implements ClusterTasks {
           redis: connection,
           prefix: keys.prefix,
           lockMs: LOOK_MS,
-          onError: (error) => log(`Queue of instance ${instanceId}: ${describeFailure(error)}`),
+          onError: (error) => logFailure('queue', `Queue of instance ${instanceId}`, error),
         })
       queues.delete(instanceId)
       queues.set(instanceId, queue)
@@ -277,7 +281,7 @@ export class HostedTasks implements ClusterTasks {
         // A host has no subscribers to wait for. `#follow` notices the end of a task.
         expectEnd: () => ({ told: Promise.resolve(), stop: () => undefined }),
         now: () => systemClock.now(),
-        onError: (error) => log(`The cluster: ${describeFailure(error)}`),
+        onError: (error) => logFailure('cluster', 'The cluster', error),
       }),
     }
   }

@@ -6,17 +6,23 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'
 import type { TaskManager } from '../../command-tasks/task-manager.js'
-import type { InstanceManager } from '../../instances/instance-manager.js'
-import { describeFailure } from '../../protocol/outcomes.js'
+import type { InstanceManager } from '../../command-tasks/instances/instance-manager.js'
+import { createBackoff } from '../backoff.js'
+import type { LogFailure } from '../failure-log.js'
 import type { ClusterRedis } from './cluster-redis.js'
 import type { InstanceQueue, TaskJob } from './instance-queue.js'
 import { endFields, endTask, type ClusterTask } from './task-fields.js'
 import { TaskRun } from './task-run.js'
-import { eventWithInlineResults } from '../../task-backend/inline-results.js'
-import { toJson } from '../../http/json.js'
+import { eventWithInlineResults } from '../../server/backend/inline-results.js'
+import { toJson } from '../../server/http/json.js'
 
 /** The wait before the node checks again whether a submission was confirmed, in ms. */
 const JOIN_PAUSE_MS = 5
+
+const NODE_STOPPED = 'the server that it was connected to has stopped'
+
+/** The first and the longest wait after Redis has refused a command, in ms. A node that ends waits for its lanes, so they must not wait long. */
+const REFUSED_MS = { first: 100, most: 2000 } as const
 
 export interface InstanceLaneOptions {
   readonly instanceId: string
@@ -30,7 +36,7 @@ export interface InstanceLaneOptions {
   readonly tasks: TaskManager
   readonly instances: InstanceManager
   readonly now: () => number
-  readonly log: (line: string) => void
+  readonly logFailure: LogFailure
 }
 
 export class InstanceLane {
@@ -43,8 +49,10 @@ export class InstanceLane {
   #hasNews = false
   #isClosed = false
   #isHeld = false
+  #isInterrupted = false
   #isOpen = false
   #idle: Promise<void> = Promise.resolve()
+  readonly #backoff = createBackoff(REFUSED_MS.first, REFUSED_MS.most)
 
   constructor(options: InstanceLaneOptions) {
     this.#options = options
@@ -53,7 +61,6 @@ export class InstanceLane {
     this.token = `${options.node}:${options.epoch}`
   }
 
-  /** The task that runs. */
   get run(): TaskRun | undefined {
     return this.#run
   }
@@ -83,9 +90,10 @@ export class InstanceLane {
     if (this.#isFetching || this.#isClosed || this.#isHeld || !this.#isOpen) return
     this.#isFetching = true
     this.#idle = this.#fetchAll()
-      .catch((error: unknown) =>
-        this.#options.log(`The queue of instance ${this.instanceId} could not be read: ${describeFailure(error)}`),
-      )
+      .catch(async (error: unknown) => {
+        this.#options.logFailure('lane', `The queue of instance ${this.instanceId} could not be read`, error)
+        await this.#backoff.wait()
+      })
       .finally(() => {
         this.#isFetching = false
         if (this.#hasNews) this.wake()
@@ -95,6 +103,15 @@ export class InstanceLane {
   /** Stops fetching jobs. The running task continues. */
   hold(): void {
     this.#isHeld = true
+  }
+
+  /**
+   * Gives up the task that runs, because the node is closing. It ends as after the death of the node, at once: the lane still holds its lock, so nobody
+   * has to wait for the end of the lock.
+   */
+  interrupt(): void {
+    this.#isInterrupted = true
+    this.#run?.lose()
   }
 
   /** Closes the lane, because the instance has disconnected or the node is closing. */
@@ -109,6 +126,7 @@ export class InstanceLane {
       if (job === undefined) continue
       this.#hasNews = true
       await this.#take(job)
+      this.#backoff.reset()
     }
   }
 
@@ -149,7 +167,7 @@ export class InstanceLane {
     const { redis, queueKey: queue, tasks, instances } = this.#options
     const { task, submitted, place, seq } = found
     const entry = instances.get(this.instanceId)
-    if (entry === undefined || this.#isClosed) {
+    if (entry === undefined || this.#isClosed || this.#isInterrupted) {
       await endStray(
         found,
         { redis, queue, token: this.token, now: this.#options.now },
@@ -178,7 +196,12 @@ export class InstanceLane {
       tasks.off('progress', onProgress).off('complete', onComplete)
       this.#run = undefined
     }
-    await finishJob(job, this.token)
+    await this.#finish(job)
+  }
+
+  async #finish(job: Job<TaskJob>): Promise<void> {
+    if (this.#isInterrupted) await settleStray(job, this.#options, this.token, NODE_STOPPED)
+    else await finishJob(job, this.token)
   }
 }
 

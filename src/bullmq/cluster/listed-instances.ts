@@ -7,9 +7,8 @@ const MAX_TOOLS_BYTES = 16 * 1024 * 1024
 
 export async function listInstances(redis: ClusterRedis): Promise<InstanceSummary[]> {
   let room = MAX_TOOLS_BYTES
-  return (await redis.instances()).map(({ kind, tools, ...rest }) => {
-    const summary = { ...rest, kind: kind as InstanceSummary['kind'] }
-    const { isConnected } = rest
+  return (await redis.instances()).map(({ tools, ...summary }) => {
+    const { isConnected } = summary
     room -= isConnected ? (tools?.length ?? 0) : 0
     if (!isConnected || tools === undefined || room < 0) return summary
     return { ...summary, tools: JSON.parse(tools) as NonNullable<InstanceSummary['tools']> }

@@ -1,8 +1,8 @@
 /** Reads the events of followed tasks as soon as they are written. One blocking connection serves all followed tasks of a process. */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { describeFailure } from '../../protocol/outcomes.js'
-import { pause } from '../timing.js'
+import { createBackoff } from '../backoff.js'
+import { failureLog, type LogFailure } from '../failure-log.js'
 import type { ClusterKeys } from './cluster-keys.js'
 import { toEvents, type KeptEvent } from './cluster-redis.js'
 
@@ -10,7 +10,7 @@ import { toEvents, type KeptEvent } from './cluster-redis.js'
 const BLOCK_MS = 5000
 /** The maximum number of events of a task that one read returns. */
 const BATCH = 200
-/** How long the reader waits after a failed read, in ms. */
+/** How long the reader waits after the first failed read, in ms. */
 const RETRY_MS = 100
 /** How long an entry of the wake-up stream is kept, in ms. */
 const BELL_MS = 60_000
@@ -40,9 +40,11 @@ export class LogReader {
   readonly #tasks = new Map<string, Set<Reading>>()
   #isReading = false
   readonly #closing = new AbortController()
+  readonly #logFailure: LogFailure
 
   constructor(options: LogReaderOptions) {
     this.#options = options
+    this.#logFailure = failureLog(options.log)
     this.#bell = `${options.keys.own}bell:${randomUUID()}`
   }
 
@@ -71,27 +73,27 @@ export class LogReader {
   }
 
   async #ring(): Promise<void> {
-    const { connection, log } = this.#options
+    const { connection } = this.#options
     await connection
       .multi()
       .xadd(this.#bell, 'MAXLEN', 1, '*', 'r', '')
       .pexpire(this.#bell, BELL_MS)
       .exec()
-      .catch((error: unknown) => log(`Redis: ${describeFailure(error)}`))
+      .catch((error: unknown) => this.#logFailure('bell', 'The events of a new task are read later', error))
   }
 
   async #readAll(): Promise<void> {
     this.#isReading = true
     const { signal } = this.#closing
+    const backoff = createBackoff(RETRY_MS)
     while (this.#tasks.size > 0 && !signal.aborted) {
       try {
         await this.#read()
+        backoff.reset()
       } catch (error) {
         if (this.#tasks.size === 0) break
-        this.#options.log(
-          `The events of tasks could not be read: ${describeFailure(error).replace(/\.$/, '')}. Trying again.`,
-        )
-        await pause(RETRY_MS)
+        this.#logFailure('read', 'The events of tasks could not be read, and are read again', error)
+        await backoff.wait()
       }
     }
     this.#isReading = false

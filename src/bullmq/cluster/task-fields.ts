@@ -3,7 +3,7 @@ import { createActor } from 'xstate'
 import { commandTaskMachine } from '../../../machines/command-task.js'
 import { CommandTask, type SubmittedTask } from '../../command-tasks/command-task.js'
 import { UNLIMITED } from '../../command-tasks/task-bytes.js'
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import {
   countFinished,
   type Task,
@@ -11,12 +11,11 @@ import {
   type TaskCompleteMessage,
   type TaskSummary,
 } from '../../protocol/command-tasks.js'
-import { toPlainData } from '../../json/plain-data.js'
+import { toPlainData } from '../../data/plain-data.js'
 
 /** The fields of a Redis hash. */
 export type Fields = Readonly<Record<string, string>>
 
-/** A task as Redis stores it. */
 export interface ClusterTask {
   readonly task: Task
   readonly submitted: SubmittedTask
@@ -28,14 +27,13 @@ export interface ClusterTask {
   readonly cancel: string | undefined
 }
 
-/** The stored form of a submission. */
 export const submissionField = ({
   name,
   intention,
   commands,
   metadata,
 }: Omit<SubmittedTask, 'id' | 'createdAt'>): string =>
-  JSON.stringify({ name, intention, commands, ...defined({ metadata }) })
+  JSON.stringify({ name, intention, commands, ...omitUndefined({ metadata }) })
 
 /** The part of a submission that lists of tasks show, as JSON. */
 export const summaryField = ({
@@ -102,7 +100,6 @@ export function toTask(id: string, fields: Fields): ClusterTask | undefined {
   return { task, submitted, place: Number(fields['place']), seq: Number(fields['seq']), cancel }
 }
 
-/** The field with the state of one command. */
 export function commandField({ commands }: Task, index: number): Fields {
   const { status, startedAt, completedAt, result, error } = commands[index] ?? {}
   return { [`c${index}`]: JSON.stringify({ status, startedAt, completedAt, result, error }) }

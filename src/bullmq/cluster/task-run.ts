@@ -2,8 +2,8 @@
 import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../protocol/command-tasks.js'
 import { isReport, KeptReports } from '../../command-tasks/kept-reports.js'
 import { resultBytes } from '../../command-tasks/task-bytes.js'
-import { toJson } from '../../http/json.js'
-import { eventWithInlineResults } from '../../task-backend/inline-results.js'
+import { toJson } from '../../server/http/json.js'
+import { eventWithInlineResults } from '../../server/backend/inline-results.js'
 import type { TaskWrite } from './cluster-redis.js'
 import { commandField, endFields, statusFields, type Fields } from './task-fields.js'
 
@@ -71,7 +71,6 @@ export class TaskRun {
     this.#append(message)
   }
 
-  /** Writes the end of the task. */
   complete(message: TaskCompleteMessage, task: Task): void {
     if (this.#isOver) return
     this.#isEnd = true

@@ -1,5 +1,5 @@
 /** The time limit of requests to Redis. */
-import { elapsedMs, withTimeLimit, type Clock } from '../../clock.js'
+import { elapsedMs, withTimeLimit, type Clock } from '../../system/clock.js'
 import { AgentTasksError } from '../../errors.js'
 
 /** Returns a function that rejects with `UNAVAILABLE` when a promise has not settled after `ms` milliseconds. */

@@ -4,16 +4,13 @@ import { hasEnded, TERMINAL_STATUSES } from '../../../machines/task-status.js'
 import { asPastTask } from '../../command-tasks/past-command-task.js'
 import { FORGOTTEN, restoreTasks } from '../../command-tasks/stored-tasks.js'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
-import { placeOf, placeText, withKept } from '../../kernel/past-tasks.js'
-import { readPostgresHistory } from '../../postgres/read-store.js'
-import { isPostgresUrl, parsePostgresUrl } from '../../postgres/store-url.js'
-import { readSqliteHistory } from '../../store/history/sqlite-history.js'
-import { byEnd, type PastTask, type PastTaskQuery } from '../../store/history/task-history.js'
-import { listHistories } from '../../store/sessions/session-folder.js'
+import { placeOf, placeText, withKept } from '../../store/history/past-tasks.js'
+import { byEnd, type PastTask } from '../../store/history/task-history.js'
+import { partsOf, readHistoryAt } from '../../store/locations/read-store-at.js'
+import { STORE_URLS } from '../../store/locations/store-url.js'
 import { toPastRow } from '../../store/sessions/kept-tasks.js'
 import type { StoreContents } from '../../store/store.js'
 import { readInteger } from '../numbers.js'
-import { isFolder, partsOf } from '../stored-sessions.js'
 import { formatAge, formatTable, oneLine } from '../table.js'
 import { createTerminal, type ProgramIO } from '../terminal.js'
 
@@ -29,17 +26,14 @@ interface HistoryOptions {
   readonly json?: boolean
 }
 
-/** The kinds of task. `task` is the former word for `async`. */
-const KINDS = { async: 'task', task: 'task', command: 'command task' } as const satisfies Record<
-  string,
-  PastTask['kind']
->
+/** The kinds of task as `--kind` names them, and as a store does. */
+const KINDS = { async: 'task', command: 'command task' } as const satisfies Record<string, PastTask['kind']>
 
 export function addHistoryCommand(tasks: Command, io: ProgramIO): void {
   tasks
     .command('history')
     .description('list tasks of a store that have ended, the latest first')
-    .option('--store <store>', 'the file of a store, a folder of sessions, or postgres://… (default: TASKS_STORE)')
+    .option('--store <store>', `the file of a store, a folder of sessions, or ${STORE_URLS} (default: TASKS_STORE)`)
     .option('--kind <kind>', 'only tasks of this kind: async, command')
     .option('--owner <owner>', 'only tasks of this owner, or of this instance')
     .option('--name <name>', 'only tasks of this subagent, or command tasks of this name')
@@ -61,7 +55,7 @@ Examples:
 async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void> {
   const location = options.store ?? io.env['TASKS_STORE']
   if (location === undefined || location === '') {
-    throw new AgentTasksError('INVALID_INPUT', 'Name a store: --store FILE|DIR|postgres://…, or TASKS_STORE.')
+    throw new AgentTasksError('INVALID_INPUT', `Name a store: --store FILE|DIR|${STORE_URLS}, or TASKS_STORE.`)
   }
   const { owner, name, status, text, before } = options
   const limit = readInteger('--limit', options.limit, 1, 10_000)
@@ -74,7 +68,7 @@ async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void
   const kept = await keptAt(location)
   for (const kind of kindsOf(options.kind)) {
     const wanted = { ...query, kind }
-    found.push(...withKept(await readHistoryAt(location, wanted), kept, wanted))
+    found.push(...withKept(await readHistoryAt(location, '--store', wanted), kept, wanted))
   }
   const tasks = found.sort(byEnd).slice(0, limit)
   const terminal = createTerminal(io, 'stdout')
@@ -107,12 +101,6 @@ function kindsOf(kind: string | undefined): readonly PastTask['kind'][] {
   if (kind === undefined) return ['task', 'command task']
   if (Object.hasOwn(KINDS, kind)) return [KINDS[kind as keyof typeof KINDS]]
   throw new InvalidInputError('--kind', kind, 'one of async, command')
-}
-
-async function readHistoryAt(location: string, query: PastTaskQuery): Promise<readonly PastTask[]> {
-  if (isPostgresUrl(location)) return readPostgresHistory(parsePostgresUrl(location, '--store'), query)
-  const files = isFolder(location) ? listHistories(location).map(({ file }) => file) : [`${location}-history`]
-  return (await Promise.all(files.map((file) => readSqliteHistory(file, query)))).flat()
 }
 
 /**

@@ -3,7 +3,7 @@ import { hasEnded, STATUSES, type AsyncTaskStatus } from '../../../machines/task
 import { countFinished, type Task, type TaskSummary } from '../../protocol/command-tasks.js'
 import type { StoredTask } from '../../store/store.js'
 import type { PageTask, PageTaskState } from '../../page/wire.js'
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import { formatAge, formatTable, oneLine } from '../table.js'
 
 /** States that a list shows instead of the status. `interrupted`: the host of the task has ended. */
@@ -19,7 +19,6 @@ export type TaskState = keyof typeof STATE_TABLE
 
 export const STATES = Object.keys(STATE_TABLE) as TaskState[]
 
-/** Names a task. */
 export interface TaskRef {
   readonly task_id: string
   readonly kind: 'async' | 'command'
@@ -46,17 +45,21 @@ export interface ListedTask extends TaskRef {
   readonly startedAt?: number
   readonly completedAt?: number
   readonly error?: string
+  /** How long the program of an ended task may take to end, in ms, while it is being stopped. */
+  readonly stopsWithinMs?: number
   /** The code of the error, if the source of the task provides the code. */
   readonly errorCode?: string
+  /** Why the task was cancelled, if somebody has said so. */
+  readonly cancelReason?: string
 }
 
 export function fromSummary({ id, startedAt, completedAt, finishedCommands, ...task }: TaskSummary): ListedTask {
-  return { task_id: id, kind: 'command', ...task, ...defined({ startedAt, completedAt, finishedCommands }) }
+  return { task_id: id, kind: 'command', ...task, ...omitUndefined({ startedAt, completedAt, finishedCommands }) }
 }
 
 export function fromPage(task: PageTask): ListedTask {
   const { id, kind, title, group, subagent, state, createdAt, startedAt, endedAt, delivery, error } = task
-  const { commands = [], commandCount } = task
+  const { commands = [], commandCount, stopsWithinMs } = task
   const status = statusOf(state)
   const finished = commands.filter((command) => command.state === 'completed' || command.state === 'failed').length
   // A page lists only the first commands of a long task.
@@ -65,12 +68,12 @@ export function fromPage(task: PageTask): ListedTask {
     task_id: id,
     kind,
     status,
-    ...defined({ state: STATES.find((more) => more === state) }),
+    ...omitUndefined({ state: stopsWithinMs === undefined ? STATES.find((more) => more === state) : 'stopping' }),
     ...(kind === 'async' ? { goal: title, owner: group } : { name: title, instanceId: group }),
-    ...defined({ subagent, delivery, totalCommands: commandCount }),
+    ...omitUndefined({ subagent, delivery, totalCommands: commandCount }),
     ...(isWhole && { currentCommandIndex: finished, finishedCommands: finished }),
     createdAt,
-    ...defined({ startedAt, completedAt: endedAt, error }),
+    ...omitUndefined({ startedAt, completedAt: endedAt, error, stopsWithinMs }),
   }
 }
 
@@ -82,12 +85,13 @@ export function fromStore({ id, owner, status, delivery, launchedAt, completedAt
     owner,
     delivery,
     createdAt: launchedAt,
-    ...defined({
+    ...omitUndefined({
       completedAt,
       subagent: textOf(record['subagentName']),
       goal: textOf(record['goalPrompt']),
       error: textOf(record['error']),
       errorCode: textOf(record['errorCode']),
+      cancelReason: textOf(record['cancelReason']),
     }),
   }
 }
@@ -104,7 +108,7 @@ export function fromTask({ commands, error, ...task }: Task): ListedTask {
     totalCommands: commands.length,
     finishedCommands: countFinished(commands),
     createdAt,
-    ...defined({ startedAt, completedAt, error: error?.message, errorCode: error?.code }),
+    ...omitUndefined({ startedAt, completedAt, error: error?.message, errorCode: error?.code }),
   }
 }
 
@@ -141,7 +145,7 @@ export function taskTable(tasks: readonly ListedTask[]): string[] {
   if (tasks.every(({ kind }) => kind === 'command')) {
     const rows = tasks.map((task) => [
       task.task_id,
-      task.status,
+      task.state ?? task.status,
       doneText(task),
       oneLine(task.instanceId ?? '', 40),
       formatAge(task.createdAt),

@@ -1,6 +1,6 @@
 /** Sends requests to a page of another process, as the page in a browser does. */
 import { z } from 'zod'
-import { systemClock } from '../../clock.js'
+import { systemClock } from '../../system/clock.js'
 import { ConnectionError, TaskServerError } from '../../client/client-errors.js'
 import { callRest } from '../../client/rest.js'
 import { InvalidInputError } from '../../errors.js'
@@ -14,13 +14,13 @@ export class PageConnectionError extends ConnectionError {}
 
 export interface PageConnection {
   detail(key: string): Promise<PageTaskDetail>
-  /** Reads a value of a task to its end. */
   value(key: string, name: string): Promise<string>
   /**
    * Cancels a task.
+   * @returns how long its program may take to end, in ms, if it is being stopped
    * @throws TaskServerError `TASK_ENDED` when the task had already ended
    */
-  cancel(key: string, reason: string | undefined): Promise<void>
+  cancel(key: string, reason: string | undefined): Promise<number | undefined>
   /**
    * The events of the page: first the snapshot of all tasks, then each change.
    * @throws the reason of the signal when it aborts
@@ -38,7 +38,7 @@ export type PageStreamEvent =
 
 // The page belongs to the same package, so the fields that it sends are not checked one by one.
 const detailSchema = z.custom<PageTaskDetail>((value) => typeof (value as PageTaskDetail | null)?.task === 'object')
-const doneSchema = z.looseObject({})
+const cancelledSchema = z.looseObject({ stopsWithinMs: z.number().optional() })
 
 /**
  * @param link the link that a host prints, with the token of the page
@@ -81,7 +81,7 @@ export function connectPage(option: string, link: string): PageConnection {
     },
     cancel: async (key, reason) => {
       const body = reason === undefined ? {} : { reason }
-      await call(`/api/tasks/${encodeURIComponent(key)}/cancel`, doneSchema, body)
+      return (await call(`/api/tasks/${encodeURIComponent(key)}/cancel`, cancelledSchema, body)).stopsWithinMs
     },
     events: async function* (signal) {
       const response = await open('/api/events', signal)

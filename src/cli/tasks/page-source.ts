@@ -3,7 +3,7 @@
  * cancel an async task from another process.
  */
 import { TaskServerError } from '../../client/client-errors.js'
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import type { CutValue, PageTask, PageTaskDetail } from '../../page/wire.js'
 import { fromPage, type ListedTask, type TaskRef } from './listed-task.js'
 import { connectPage, type PageConnection } from './page-connection.js'
@@ -25,8 +25,8 @@ export function pageSource(option: string, link: string): TaskSource {
     show: async (task) => shown(page, keyOf(task), await page.detail(keyOf(task))),
     cancel: async (task, reason) => {
       try {
-        await page.cancel(keyOf(task), reason)
-        return true
+        const stopsWithinMs = await page.cancel(keyOf(task), reason)
+        return stopsWithinMs === undefined ? true : { stopsWithinMs }
       } catch (error) {
         if (error instanceof TaskServerError && error.code === 'TASK_ENDED') return false
         throw error
@@ -71,7 +71,7 @@ const tasksOf = (event: StreamEvent): readonly PageTask[] =>
   event.type === 'tasks' || event.type === 'changes' ? (event.data.tasks ?? []) : []
 
 async function shown(page: PageConnection, key: string, detail: PageTaskDetail): Promise<ShownTask> {
-  const { task, goal, result, error, questions, commands } = detail
+  const { task, goal, result, error, questions, cancelReason, commands } = detail
   const whole = async (name: string, value: CutValue): Promise<unknown> => {
     const text = value.isCut ? await page.value(key, name) : value.text
     return value.type === 'json' ? parsed(text) : text
@@ -80,8 +80,8 @@ async function shown(page: PageConnection, key: string, detail: PageTaskDetail):
     ...fromPage(task),
     ...(goal && { goal: String(await whole('goal', goal)) }),
     ...(result && { result: await whole('result', result) }),
-    ...(error && { error: String(await whole('error', error.message)), ...defined({ errorCode: error.code }) }),
-    ...defined({ questions }),
+    ...(error && { error: String(await whole('error', error.message)), ...omitUndefined({ errorCode: error.code }) }),
+    ...omitUndefined({ questions, cancelReason }),
     ...(commands && {
       commands: await Promise.all(
         commands.map(async (command, index) => ({
@@ -89,7 +89,7 @@ async function shown(page: PageConnection, key: string, detail: PageTaskDetail):
           status: command.state,
           args: await whole(`args.${index}`, command.args),
           ...(command.result && { result: await whole(`result.${index}`, command.result) }),
-          ...defined({ error: command.error }),
+          ...omitUndefined({ error: command.error }),
         })),
       ),
     }),

@@ -2,8 +2,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { TaskServerError } from '../../client/client-errors.js'
 import type { TaskClient } from '../../client/task-client.js'
-import { defined } from '../../defined.js'
-import { STATUSES, type AsyncTaskStatus } from '../../../machines/task-status.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
+import { taskStatusSchema, type TaskStatus } from '../../protocol/command-tasks.js'
 import { AgentTasksError } from '../../errors.js'
 import { fromSummary, fromTask, type ListedTask } from './listed-task.js'
 import { findTaskId, listTasks } from './task-list.js'
@@ -13,7 +13,7 @@ export function serverSource(client: TaskClient): TaskSource {
   const list = async (limit: number, filter: TaskFilter = {}): Promise<readonly ListedTask[]> => {
     const { instance: instanceId } = filter
     const status = checkFilter(filter)
-    return (await listTasks(client, limit, defined({ instanceId, status }))).map(fromSummary)
+    return (await listTasks(client, limit, omitUndefined({ instanceId, status }))).map(fromSummary)
   }
   return {
     name: 'The server',
@@ -31,7 +31,7 @@ export function serverSource(client: TaskClient): TaskSource {
         commands.push({
           tool_name,
           status,
-          ...defined({ args, result: whole, error: error?.message, errorCode: error?.code }),
+          ...omitUndefined({ args, result: whole, error: error?.message, errorCode: error?.code }),
         })
       }
       return { ...fromTask(task), intention: task.intention, commands }
@@ -51,7 +51,7 @@ export function serverSource(client: TaskClient): TaskSource {
  * Refuses a filter that no command task can match, because an empty list would hide the mistake.
  * @returns the status of the filter
  */
-function checkFilter({ kind, owner, subagent, status }: TaskFilter): AsyncTaskStatus | undefined {
+function checkFilter({ kind, owner, subagent, status }: TaskFilter): TaskStatus | undefined {
   const refuse = (option: string, why = 'a server has command tasks only'): never => {
     throw new AgentTasksError('INVALID_INPUT', `${option} needs --page or --store: ${why}.`)
   }
@@ -59,7 +59,7 @@ function checkFilter({ kind, owner, subagent, status }: TaskFilter): AsyncTaskSt
   if (owner !== undefined) refuse('--owner')
   if (subagent !== undefined) refuse('--subagent')
   return (
-    STATUSES.find((known) => known === status) ??
+    taskStatusSchema.options.find((known) => known === status) ??
     (status && refuse(`--status ${status}`, 'a server does not report this state'))
   )
 }

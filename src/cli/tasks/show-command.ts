@@ -1,9 +1,9 @@
 /** `agent-tasks tasks show <id>`: prints everything that is known about one task. */
 import type { Command } from 'commander'
-import { isoTime } from '../../text/duration.js'
+import { isoTime } from '../../data/duration.js'
 import { oneLine } from '../table.js'
 import { createTerminal, type ProgramIO, type Terminal } from '../terminal.js'
-import { questionWords } from '../../async-tasks/questions/question-texts.js'
+import { questionWords } from '../../features/questions/question-texts.js'
 import { doneText } from './listed-task.js'
 import { addSourceOptions, SOURCES_HELP, withSource, type SourceOptions } from './source-options.js'
 import type { ShownTask } from './task-source.js'
@@ -43,7 +43,6 @@ async function showTask(idOrPrefix: string, options: SourceOptions, io: ProgramI
   printResults(task, terminal)
 }
 
-/** An error with its code, such as `UNKNOWN_TOOL: …`. */
 function errorText({ error, errorCode }: Pick<ShownTask, 'error' | 'errorCode'>): string | undefined {
   return error === undefined || errorCode === undefined ? error : `${errorCode}: ${error}`
 }
@@ -64,6 +63,7 @@ function factsOf(task: ShownTask): readonly (readonly [string, string | undefine
     ['Delivery', task.delivery],
     ['Goal', task.goal ?? (task.intention === '' ? undefined : task.intention)],
     ['Error', errorText(task)],
+    ['Reason', task.cancelReason],
     ...questions.map((question) => ['Question', `${question.id}: ${questionWords(question, Infinity)}`] as const),
   ]
 }

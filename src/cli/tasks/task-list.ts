@@ -1,8 +1,8 @@
 /** Lists the tasks of a server over several requests, and finds a task by its id. */
 import { TaskServerError } from '../../client/client-errors.js'
 import type { TaskClient, TaskListOptions } from '../../client/task-client.js'
-import { lookUpPrefix, meantOf } from '../../async-tasks/task-lookup.js'
-import { defined } from '../../defined.js'
+import { lookUpPrefix, meantOf } from '../../features/task-ids/task-lookup.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import { MAX_LIST_LIMIT } from '../../protocol/client-messages.js'
 import type { TaskSummary } from '../../protocol/command-tasks.js'
 
@@ -18,7 +18,7 @@ export async function listTasks(
     const page = await client.list({
       ...filter,
       limit: Math.min(MAX_LIST_LIMIT, limit - tasks.length),
-      ...defined({ cursor }),
+      ...omitUndefined({ cursor }),
     })
     tasks.push(...page.tasks)
     cursor = page.nextCursor

@@ -1,11 +1,10 @@
 /** The sources from which the commands of `agent-tasks tasks` read tasks: a server, a page or a store. */
-import { lookUpPrefix, meantOf } from '../../async-tasks/task-lookup.js'
+import { lookUpPrefix, meantOf } from '../../features/task-ids/task-lookup.js'
 import { TaskServerError } from '../../client/client-errors.js'
 import type { TaskQuestion } from '../../../machines/records.js'
 import type { AsyncTaskStatus } from '../../../machines/task-status.js'
 import type { ListedTask, TaskRef, TaskState } from './listed-task.js'
 
-/** Selects tasks. */
 export interface TaskFilter {
   readonly status?: AsyncTaskStatus | TaskState
   readonly kind?: ListedTask['kind']
@@ -14,7 +13,6 @@ export interface TaskFilter {
   readonly instance?: string
 }
 
-/** A task with everything that its source knows about it. */
 export interface ShownTask extends ListedTask {
   /** The output of an async task. */
   readonly result?: unknown
@@ -49,10 +47,10 @@ export interface TaskSource {
   find(idOrPrefix: string, canBeMeant?: (task: ListedTask) => boolean): Promise<TaskRef>
   show(task: TaskRef): Promise<ShownTask>
   /**
-   * Cancels a task. Resolves with false if the task had already ended.
+   * Cancels a task. Resolves with false if the task had already ended, and with how long its program may take to end, in ms, if it is being stopped.
    * @throws InvalidInputError if this source cannot cancel tasks
    */
-  cancel(task: TaskRef, reason: string | undefined): Promise<boolean>
+  cancel(task: TaskRef, reason: string | undefined): Promise<boolean | { readonly stopsWithinMs: number }>
   /**
    * Yields all tasks first, and then the tasks that have changed.
    * @throws the reason of the signal when it aborts

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { STATUSES } from '../../../machines/task-status.js'
 import { InvalidInputError } from '../../errors.js'
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import { EXIT } from '../exit-codes.js'
 import { CommandEnd } from '../failures.js'
 import { readInteger } from '../numbers.js'
@@ -27,7 +27,6 @@ export interface CancelOptions extends SourceOptions {
   readonly reason?: string
 }
 
-/** The values that `--status` accepts. */
 const FILTERS = [...STATUSES, ...STATES, 'all'] as const
 const KINDS = ['async', 'command'] as const
 
@@ -83,7 +82,7 @@ async function list(options: ListOptions, io: ProgramIO): Promise<void> {
 
 function readFilter({ status, kind, owner, subagent, instance }: ListOptions): TaskFilter {
   const wanted = oneOf('--status', status, FILTERS)
-  return defined({
+  return omitUndefined({
     status: wanted === 'all' ? undefined : wanted,
     kind: oneOf('--kind', kind, KINDS),
     owner,
@@ -103,16 +102,10 @@ function oneOf<Word extends string>(option: string, value: string | undefined, w
   return word
 }
 
-/** @param toJson makes the line of `--json` */
-export async function cancelTask(
-  idOrPrefix: string,
-  options: CancelOptions,
-  io: ProgramIO,
-  toJson = (id: string, cancelled: boolean): object => ({ task_id: id, cancelled }),
-): Promise<void> {
+async function cancelTask(idOrPrefix: string, options: CancelOptions, io: ProgramIO): Promise<void> {
   const terminal = createTerminal(io, 'stdout')
   const { reason, json } = options
-  const [id, wasCancelled] = await withSource(options, io, async (source, server) => {
+  const [id, end] = await withSource(options, io, async (source, server) => {
     if (server !== undefined && reason !== undefined) {
       throw new InvalidInputError(
         '--reason',
@@ -123,7 +116,13 @@ export async function cancelTask(
     const found = await source.find(idOrPrefix, (task: ListedTask) => !isOver(task))
     return [found.task_id, await source.cancel(found, reason)] as const
   })
-  if (json === true) terminal.printJson(toJson(id, wasCancelled))
-  else terminal.print(wasCancelled ? `${id} was cancelled.` : `${id} had already ended.`)
+  const wasCancelled = end !== false
+  const stopping = typeof end === 'object' ? end : undefined
+  const more =
+    stopping === undefined
+      ? ''
+      : ` Its program is being stopped, which may take up to ${stopping.stopsWithinMs / 1000} s.`
+  if (json === true) terminal.printJson({ task_id: id, cancelled: wasCancelled, ...stopping })
+  else terminal.print(wasCancelled ? `${id} was cancelled.${more}` : `${id} had already ended.`)
   if (!wasCancelled) throw new CommandEnd(EXIT.taskCancelled)
 }

@@ -1,7 +1,8 @@
 /** `agent-tasks tasks watch [id]`: follows one task to its end, or all tasks until Ctrl-C. */
 import type { Command } from 'commander'
+import { hasEnded } from '../../../machines/task-status.js'
 import { addReconnectOption, interruptible } from '../client-options.js'
-import { EXIT, type ExitCode } from '../exit-codes.js'
+import { endCode, EXIT, type ExitCode } from '../exit-codes.js'
 import { CommandEnd } from '../failures.js'
 import { followTask } from '../follow.js'
 import { readInteger } from '../numbers.js'
@@ -11,7 +12,7 @@ import { printResults } from './show-command.js'
 import { addSourceOptions, SOURCES_HELP, withSource, type SourceOptions } from './source-options.js'
 import type { TaskSource } from './task-source.js'
 
-export interface WatchCommandOptions extends SourceOptions {
+interface WatchCommandOptions extends SourceOptions {
   readonly interval: string
 }
 
@@ -45,32 +46,24 @@ Examples:
     .action((id: string | undefined, options: WatchCommandOptions) => watchTasks(id, options, io))
 }
 
-/** @param toJson makes the line of `--json` for a task, or for an event of the followed task */
-export async function watchTasks(
-  id: string | undefined,
-  options: WatchCommandOptions,
-  io: ProgramIO,
-  toJson: ToJson = { task: (task) => task, event: ({ taskId, ...event }) => ({ task_id: taskId, ...event }) },
-): Promise<void> {
+async function watchTasks(id: string | undefined, options: WatchCommandOptions, io: ProgramIO): Promise<void> {
   const isJson = options.json === true
   const terminal = createTerminal(io, 'stdout')
   const intervalMs = readInteger('--interval', options.interval, 50, 3_600_000)
   const exitCode = await withSource(options, io, (source, server) =>
     interruptible(async (signal): Promise<ExitCode> => {
-      const watch = { source, terminal, isJson, intervalMs, signal, toJson }
+      const watch = { source, terminal, isJson, intervalMs, signal }
       if (id === undefined) return watchAll(watch)
       const found = await source.find(id)
       if (server === undefined) return watchOne(found, watch)
-      return followTask(server, found.task_id, { terminal, isJson, signal, toJson: toJson.event })
+      return followTask(server, found.task_id, { terminal, isJson, signal, toJson: eventJson })
     }),
   )
   if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode)
 }
 
-export interface ToJson {
-  readonly task: (task: ListedTask) => object
-  readonly event: (event: { readonly taskId: string }) => object
-}
+/** The line of `--json` for an event of the followed task. */
+const eventJson = ({ taskId, ...event }: { readonly taskId: string }): object => ({ task_id: taskId, ...event })
 
 interface Watch {
   readonly source: TaskSource
@@ -78,13 +71,12 @@ interface Watch {
   readonly isJson: boolean
   readonly intervalMs: number
   readonly signal: AbortSignal
-  readonly toJson: ToJson
 }
 
-async function watchAll({ source, terminal, isJson, intervalMs, signal, toJson }: Watch): Promise<ExitCode> {
+async function watchAll({ source, terminal, isJson, intervalMs, signal }: Watch): Promise<ExitCode> {
   const live = isJson ? undefined : terminal.live
   const known = new Map<string, ListedTask>()
-  const print = createPrinter(terminal, isJson ? toJson : undefined)
+  const print = createPrinter(terminal, isJson)
   try {
     for await (const changed of source.changes({ limit: LISTED, intervalMs, signal })) {
       if (live === undefined) changed.toReversed().forEach(print)
@@ -101,16 +93,14 @@ async function watchAll({ source, terminal, isJson, intervalMs, signal, toJson }
   }
 }
 
-const exitCodes: Readonly<Record<string, ExitCode>> = { failed: EXIT.taskFailed, cancelled: EXIT.taskCancelled }
-
 /** Follows one task of a page or of a store. Prints a line for each change, and then the result. */
 async function watchOne({ task_id, kind }: TaskRef, watch: Watch): Promise<ExitCode> {
-  const { source, terminal, isJson, intervalMs, signal, toJson } = watch
-  const print = createPrinter(terminal, isJson ? toJson : undefined)
+  const { source, terminal, isJson, intervalMs, signal } = watch
+  const print = createPrinter(terminal, isJson)
   for await (const changed of source.changes({ limit: Infinity, intervalMs, signal })) {
     const task = changed.find((one) => one.task_id === task_id && one.kind === kind)
     if (task === undefined) continue
-    if (!isOver(task)) {
+    if (!hasEnded(task.status)) {
       print(task)
       continue
     }
@@ -120,21 +110,21 @@ async function watchOne({ task_id, kind }: TaskRef, watch: Watch): Promise<ExitC
       terminal.say(lineOf(shown))
       printResults(shown, terminal)
     }
-    return exitCodes[task.status] ?? EXIT.ok
+    return endCode(task.status)
   }
   throw new Error(`The watch of ${task_id} ended before the task.`)
 }
 
 /** Prints a task only if its line is different from the line that was last printed for this task. */
-function createPrinter(terminal: Terminal, toJson: ToJson | undefined): (task: ListedTask) => void {
+function createPrinter(terminal: Terminal, isJson: boolean): (task: ListedTask) => void {
   const printed = new Map<string, string>()
   return (task) => {
     const key = `${task.kind}:${task.task_id}`
     const line = lineOf(task)
     if (printed.get(key) === line) return
     printed.set(key, line)
-    if (toJson === undefined) terminal.print(line)
-    else terminal.printJson(toJson.task(task))
+    if (isJson) terminal.printJson(task)
+    else terminal.print(line)
   }
 }
 

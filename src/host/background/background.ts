@@ -1,8 +1,9 @@
 /** Implements `tasks.background`, which lets the calls of any tool run as tasks. */
 import { givenManager } from '../../async-tasks/given-manager.js'
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import { InvalidInputError } from '../../errors.js'
-import { aName, checkOptions, required, type OptionTypes } from '../../protocol/option-checks.js'
+import { accepts, aName, checkOptions, oneOf, required, type OptionTypes } from '../../protocol/option-checks.js'
+import { aSecondsLimit } from '../../tools/background-after.js'
 import { timeoutPolicy } from '../../tools/task-timeout.js'
 import { readLaunchOptions } from '../../tools/task-tool-options.js'
 import type { BackgroundMode, BackgroundOptions, InBackground } from './background-types.js'
@@ -10,14 +11,9 @@ import { withParameter, withReference } from './schemas.js'
 import type { ToolTasks } from './tool-call.js'
 import { aiSdkTool, langChainTool, mcpTool, neutralTool, openaiAgentsTool } from './tool-kinds.js'
 
-const MODES: readonly unknown[] = ['never', 'choice', 'always']
 const optionTypes: OptionTypes<BackgroundOptions> = {
-  mode: required({ expected: "'never', 'choice' or 'always'", accepts: (value) => MODES.includes(value) }),
-  afterSeconds: {
-    expected: 'a number of seconds > 0, or -1 for no limit',
-    accepts: (value) => value === -1 || (Number.isFinite(value) && (value as number) > 0),
-    isNumber: true,
-  },
+  mode: required(oneOf(['never', 'choice', 'always'])),
+  afterSeconds: aSecondsLimit,
   name: aName,
   owner: aName,
   parentId: aName,
@@ -47,17 +43,20 @@ export function backgroundTool<T, Mode extends BackgroundMode>(
   const [schema, change] = kindOf(given)
   if (mode === 'never') return tool as InBackground<T, Mode>
   const name = options.name ?? given['name']
-  if (!aName.accepts(name)) {
+  if (!accepts(aName, name)) {
     throw new InvalidInputError('options.name', name, 'a name for the tasks, because the tool has no name')
   }
   const { owner = parentId === undefined ? host.owner : undefined } = options
-  const { inputOf, ...shared } = readLaunchOptions({ ...host, ...defined({ backgroundAfterSeconds }) })
+  const { inputOf, ...shared } = readLaunchOptions({ ...host, ...omitUndefined({ backgroundAfterSeconds }) })
   const timeoutOf = timeoutPolicy(host)
   const tasks: ToolTasks = {
     isChoice: mode === 'choice',
     taskOf: (task, context) => {
       const timeout = timeoutOf(undefined)
-      const input = { ...task, ...inputOf(timeout), subagentName: String(name), owner, parentId }
+      const limits = inputOf(timeout)
+      const timeoutMs = Math.min(task.timeoutMs ?? Infinity, limits.timeoutMs ?? Infinity)
+      const input = { ...task, ...limits, subagentName: String(name), owner, parentId }
+      if (timeoutMs !== Infinity) input.timeoutMs = timeoutMs
       return { ...shared, manager: givenManager(host), input, timeout, context }
     },
   }

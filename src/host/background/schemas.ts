@@ -1,6 +1,6 @@
 /** Changes the schemas of background tools. Supports zod 4, JSON Schema, and `jsonSchema()` of the AI SDK. */
 import { z } from 'zod'
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import { InvalidInputError } from '../../errors.js'
 import { modelSchemaOf } from '../../protocol/json-schema.js'
 import { lazily } from '../../protocol/lazily.js'
@@ -78,7 +78,7 @@ export function withReference(schema: object): object {
   const { jsonSchema: json = schema as Json, validate } = schema as AiSdkSchema
   // References such as `#/$defs/x` start at the root of a schema, so `$defs` moves to the new root.
   const { $schema, $defs, ...own } = json
-  const union = { ...defined({ $schema, $defs }), type: 'object', anyOf: [own, modelSchemaOf(referenceSchema())] }
+  const union = { ...omitUndefined({ $schema, $defs }), type: 'object', anyOf: [own, modelSchemaOf(referenceSchema())] }
   const check = validate && ((value: unknown) => (isReference(value) ? { success: true, value } : validate(value)))
   return json === schema ? union : { ...schema, jsonSchema: union, validate: check }
 }

@@ -1,5 +1,5 @@
 /** Sends requests with the token to the server. */
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import type { OpenStream } from './stream/connection.js'
 
 /** The server refused a request, or did not answer. */
@@ -42,12 +42,12 @@ export function createApi(token: () => string | undefined): Api {
   }
   return {
     get: async <T>(path: string, signal?: AbortSignal) =>
-      (await (await request(path, defined({ signal }))).json()) as T,
+      (await (await request(path, omitUndefined({ signal }))).json()) as T,
     post: async <T>(path: string, body: unknown) => {
       const headers = { 'content-type': 'application/json' }
       return (await (await request(path, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as T
     },
-    blob: async (path, signal) => (await request(path, defined({ signal }))).blob(),
+    blob: async (path, signal) => (await request(path, omitUndefined({ signal }))).blob(),
     openStream: async (lastEventId, signal) => {
       const headers: HeadersInit = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
       const response = await send('/api/events', { signal, headers })

@@ -2,7 +2,6 @@
 import type { MachineCounts } from '../wire.js'
 import type { ChartNode, MachineChart } from './chart.js'
 
-/** Returns the nodes of a chart that are states. */
 export function statesOf({ states }: MachineChart): readonly ChartNode[] {
   return states.filter(isState)
 }
@@ -38,7 +37,6 @@ export function countStates(chart: MachineChart, counts: MachineCounts): Readonl
   )
 }
 
-/** Describes the counts in words, for screen readers. */
 export function summaryOf(chart: MachineChart, counts: ReadonlyMap<string, number>): string {
   const live = statesOf(chart).flatMap(({ kind, path }) => {
     const count = counts.get(path) ?? 0

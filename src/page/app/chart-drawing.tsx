@@ -135,7 +135,6 @@ function State({ node, counts, path }: StateProps): VNode {
   )
 }
 
-/** Draws the name of a state, with the note below or beside it. */
 function StateText({ node, note }: { readonly node: ChartNode; readonly note: string }): VNode {
   const { x, y, width, height, kind, name } = node
   const middle = x + width / 2

@@ -19,7 +19,6 @@ export function linePath(points: readonly Point[]): string {
     .join('')
 }
 
-/** Returns the arrow at the end of a line. */
 export function arrowPath(points: readonly Point[]): string {
   const tip = points.at(-1)
   const before = points.at(-2)

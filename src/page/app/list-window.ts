@@ -33,7 +33,6 @@ export function movedTo(key: string, index: number, count: number, page: number)
   return to === undefined || count === 0 ? undefined : Math.min(last, Math.max(0, to))
 }
 
-/** Returns the scroll position at which a row is fully visible. */
 export function scrollTo(index: number, rowHeight: number, scrollTop: number, height: number): number {
   const start = index * rowHeight
   if (start < scrollTop) return start

@@ -14,7 +14,6 @@ export interface View extends Omit<Known, 'tasks'> {
   /** Newest first. */
   readonly tasks: readonly PageTask[]
   readonly taskOf: (key: string) => PageTask | undefined
-  /** Finds the task that an address names, by its key or its id. */
   readonly findTask: (name: string) => PageTask | undefined
 }
 
@@ -92,7 +91,8 @@ export function createPage(): Page {
         if (step.hasChanged) publish()
         if (step.isWhole) {
           const before = run
-          run = runOf(event.id)
+          // This part of the id identifies the server process.
+          run = event.id.slice(0, event.id.indexOf('-'))
           if (before !== undefined && run !== before) restartedAt.value = now()
           connection.value = { state: 'live' }
           second.value = now()
@@ -148,11 +148,6 @@ export function createPage(): Page {
 
 function viewOf({ tasks, ...rest }: Known): View {
   return { ...rest, tasks: tasks.newestFirst(), taskOf: (key) => tasks.get(key), findTask: (name) => tasks.find(name) }
-}
-
-/** Returns the part of an event's id that identifies the server process. */
-function runOf(id: string): string {
-  return id.slice(0, id.indexOf('-'))
 }
 
 function askingOf(tasks: readonly PageTask[]): Asking {

@@ -3,7 +3,6 @@ import type { PageTaskKind, PageTaskState, TaskEvent } from '../wire.js'
 import { isIn, pathOf } from './chart-counts.js'
 import type { ChartEdge, MachineChart } from './chart.js'
 
-/** The path of a task through its machine. */
 export interface TaskPath {
   readonly machine: string
   readonly state: string

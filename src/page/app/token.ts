@@ -17,7 +17,6 @@ export function takeToken(): string | undefined {
   return given
 }
 
-/** Returns the token in this tab's storage. */
 export function keptToken(): string | undefined {
   return sessionStorage.getItem(KEPT_AS) ?? undefined
 }

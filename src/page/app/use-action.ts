@@ -3,7 +3,7 @@
  * is `disabled` loses the focus.
  */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
-import { defined } from '../../defined.js'
+import { omitUndefined } from '../../data/omit-undefined.js'
 import { ApiError } from './api.js'
 
 export interface ActionState {
@@ -33,7 +33,7 @@ export function useAction(): Action {
       } catch (error) {
         const field = error instanceof ApiError ? error.field : undefined
         const words = error instanceof Error ? error.message : String(error)
-        state.value = { isBusy: false, error: words, ...defined({ field }) }
+        state.value = { isBusy: false, error: words, ...omitUndefined({ field }) }
         return false
       }
     },

@@ -13,7 +13,6 @@ export interface ListBox extends ListWindow {
   readonly width: number
   /** The number of rows that Page Up and Page Down move. */
   readonly page: number
-  /** Scrolls a row into view. */
   reveal(index: number): void
 }
 

@@ -1,5 +1,5 @@
 /** What a task has changed in its worktree. */
-import { nodeBuiltin } from '../../node-builtins.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
 import { answer, git, gitOnFiles, type Place } from './git.js'
 import type { LeftWorktree } from './left-worktree.js'
 import { tipOf } from './repository.js'
@@ -8,7 +8,6 @@ import { tipOf } from './repository.js'
 const MAX_DEPTH = 8
 
 export interface Changes {
-  /** The number of commits that the task has made. */
   readonly commits: number
   /** The number of files that the task has changed, added or removed. Uncommitted changes count, ignored files do not. */
   readonly files: number

@@ -5,9 +5,9 @@
  * A program may change the configuration of its repository while it runs. So filters are looked up before each command that may use one.
  */
 import { AgentTasksError } from '../../errors.js'
-import { nodeBuiltin } from '../../node-builtins.js'
-import { toOneLine } from '../../text/control-characters.js'
-import { lastChars } from '../../text/cut-text.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
+import { toOneLine } from '../../data/control-characters.js'
+import { lastChars } from '../../data/cut-text.js'
 
 /** The maximum size of the output of a git command, in bytes. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024

@@ -5,10 +5,10 @@
  */
 import { countMembers } from '../../engine/group-members.js'
 import { hasGroups } from '../../engine/process-group.js'
-import { nodeBuiltin } from '../../node-builtins.js'
-import { identityOf, stateOf, type ProgramIdentity } from '../../process-identity.js'
-import { readRegular } from '../../regular-file.js'
-import { cutText } from '../../text/cut-text.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
+import { identityOf, stateOf, type ProgramIdentity } from '../../system/process-identity.js'
+import { readRegular } from '../../system/regular-file.js'
+import { cutText } from '../../data/cut-text.js'
 import { BRANCHES, worktreesFolder } from './repository.js'
 
 const NOTES = 'agent-tasks.json'
@@ -35,7 +35,6 @@ export interface WorktreeNotes {
 
 /** A worktree, or its administrative folder if only that is left. */
 export interface LeftWorktree {
-  /** The administrative folder of the worktree. */
   readonly gitDir: string
   readonly path: string
   readonly branch: string

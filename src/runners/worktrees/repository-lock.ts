@@ -3,11 +3,11 @@
  * same time. The lock is a file in the common git directory, which names the process that holds the lock. If that process has ended, the file is
  * removed.
  */
-import type { Clock } from '../../clock.js'
+import type { Clock } from '../../system/clock.js'
 import { AgentTasksError } from '../../errors.js'
-import { nodeBuiltin } from '../../node-builtins.js'
-import { identityOf, stateOf, type ProgramIdentity } from '../../process-identity.js'
-import { readRegular } from '../../regular-file.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
+import { identityOf, stateOf, type ProgramIdentity } from '../../system/process-identity.js'
+import { readRegular } from '../../system/regular-file.js'
 
 /** How often to try to take the lock, and for how long, in ms. */
 const WAIT_MS = { step: 25, most: 300_000 } as const

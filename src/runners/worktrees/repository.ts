@@ -1,6 +1,6 @@
 /** The repository of a folder, and the location of its worktrees. */
 import { AgentTasksError } from '../../errors.js'
-import { nodeBuiltin } from '../../node-builtins.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
 import { answer, GitError, gitOnFiles, type Place } from './git.js'
 
 /** The prefix of the names of all task branches (`agent-tasks/…`). */
@@ -15,8 +15,12 @@ export interface Repository {
   readonly prefix: string
 }
 
-/** @throws AgentTasksError `WORKTREE_FAILED` if the folder is in no checkout */
-export async function findRepository(folder: string): Promise<Repository> {
+/**
+ * @param given a folder; a relative one is in the working directory
+ * @throws AgentTasksError `WORKTREE_FAILED` if the folder is in no checkout
+ */
+export async function findRepository(given: string): Promise<Repository> {
+  const folder = nodeBuiltin('node:path').resolve(given)
   try {
     const ask = async (name: string) => (await answer({ folder }, 'rev-parse', '--path-format=absolute', name)) ?? ''
     const commonDir = await ask('--git-common-dir')
@@ -56,12 +60,10 @@ export async function findStart({ top }: Repository): Promise<string> {
 export const tipOf = (place: Place, branch: string): Promise<string | undefined> =>
   answer(place, 'rev-parse', '--verify', '--quiet', `refs/heads/${branch}`)
 
-/** Whether a checkout has uncommitted work. */
 export async function isDirty(top: string): Promise<boolean> {
   return (await gitOnFiles({ folder: top }, 'status', '--porcelain', '--ignore-submodules=dirty')) !== ''
 }
 
-/** The error for a task that cannot have a worktree. */
 export const refusal = (folder: string, reason: string, cause?: unknown): AgentTasksError =>
   new AgentTasksError('WORKTREE_FAILED', `There can be no worktree of ${JSON.stringify(folder)}: ${reason}.`, { cause })
 

@@ -1,9 +1,9 @@
 /** Runs a program in a git worktree of its own (`isolation: 'worktree'`). */
 import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext, RunDurability, RunInput } from '../../engine/runner.js'
-import { nodeBuiltin } from '../../node-builtins.js'
-import { identityOf, type ProgramIdentity } from '../../process-identity.js'
-import { isWithin } from '../../regular-file.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
+import { identityOf, type ProgramIdentity } from '../../system/process-identity.js'
+import { isWithin } from '../../system/regular-file.js'
 import type { ProcessSettings } from '../process-options.js'
 import { withoutLocalVariables } from './git.js'
 import { isUsing, leftWorktrees, writeNotes } from './left-worktree.js'
@@ -28,14 +28,14 @@ export async function runInWorktree(
   run: (settings: ProcessSettings, context: RunContext) => Promise<OutputObject>,
 ): Promise<OutputObject> {
   const { clock, cwd = process.cwd() } = settings
-  const isResumed = context.durability?.isResumed === true
+  const { isResumed = false, isRepeated = false } = context.durability ?? {}
   const found = await findRepository(cwd)
   const { repository, id } = context.previous === undefined ? { repository: found, id: input.id } : worktreeAt(found)
   const key = JSON.stringify([repository.commonDir, input.id])
   const start = async (): Promise<OutputObject> => {
     const worktree = await openWorktree(repository, {
       id,
-      mayExist: context.previous !== undefined || isResumed || context.attempt > 1,
+      mayExist: context.previous !== undefined || isResumed || isRepeated || context.attempt > 1,
       isResumed,
       clock,
       signal: context.signal,
@@ -76,6 +76,8 @@ async function runIn(
   run: (settings: ProcessSettings, context: RunContext) => Promise<OutputObject>,
 ): Promise<OutputObject> {
   const { clock, env, keep } = settings
+  /** The processes that the program has detached. They run on, and may write in the worktree. */
+  let detached: readonly string[] = []
   const end = async () => {
     const isBusy = (): boolean => worktree.notes.program !== undefined && isUsing(worktree.notes.program)
     for (let waited = 0; isBusy() && waited < STOP_MS.most; waited += STOP_MS.step) {
@@ -83,10 +85,15 @@ async function runIn(
         clock.setTimeout(() => resolve(undefined), STOP_MS.step, { name: 'end of a process group', kind: 'poll' }),
       )
     }
-    return closeWorktree(worktree, { clock, keep: isBusy() ? 'always' : keep })
+    return closeWorktree(worktree, { clock, detached, keep: isBusy() ? 'always' : keep })
   }
   try {
-    const own = { ...settings, cwd: folderIn(worktree), env: { ...withoutLocalVariables(process.env), ...env } }
+    const own: ProcessSettings = {
+      ...settings,
+      cwd: folderIn(worktree),
+      env: { ...withoutLocalVariables(process.env), ...env },
+      onDetached: (names) => (detached = names),
+    }
     const output = await run(own, noting(worktree, context))
     return { ...output, worktree: await end() }
   } catch (error) {

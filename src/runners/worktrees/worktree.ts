@@ -1,6 +1,6 @@
 /** Creates the worktree of a task. When the task ends, removes the worktree, or keeps it if the task has made changes. */
-import { systemClock, type Clock } from '../../clock.js'
-import { nodeBuiltin } from '../../node-builtins.js'
+import { systemClock, type Clock } from '../../system/clock.js'
+import { nodeBuiltin } from '../../system/node-builtins.js'
 import { changesIn } from './changes.js'
 import { answer, git, GitError, gitOnFiles } from './git.js'
 import { leftWorktrees, lockReason, writeNotes, type WorktreeNotes } from './left-worktree.js'
@@ -25,7 +25,6 @@ export interface Worktree {
   notes: WorktreeNotes
 }
 
-/** The description of the worktree, in the output of its task. */
 export interface WorktreeResult {
   /** Whether the worktree was kept. If so, it is at `path`, and its commits are on `branch`. If not, the worktree and the branch were removed. */
   readonly isKept: boolean
@@ -115,7 +114,11 @@ interface Unfinished extends Omit<Worktree, 'notes'> {
 /** Closes a worktree at the end of its task. Removes it, unless it has changes or must be kept. Never throws. */
 export async function closeWorktree(
   worktree: Worktree,
-  { keep, clock }: { readonly keep: 'always' | 'changes'; readonly clock: Clock },
+  {
+    keep,
+    clock,
+    detached,
+  }: { readonly keep: 'always' | 'changes'; readonly clock: Clock; readonly detached: readonly string[] },
 ): Promise<WorktreeResult> {
   const { repository, path, branch, notes } = worktree
   const { top, commonDir } = repository
@@ -123,12 +126,14 @@ export async function closeWorktree(
   const said = isPartial ? [`uncommitted work in ${top} was not in it`] : []
   const isThere = nodeBuiltin('node:fs').existsSync(path)
   if (!isThere) said.push('its folder was removed while the task ran')
+  const isUsed = isThere && detached.length > 0
+  if (isUsed) said.push(`it was kept because processes that the program has detached run on: ${detached.join(', ')}`)
   let isKept: boolean
   let changes = { commits: 0, files: 0 }
   try {
     const { isChanged, ...counts } = await changesIn(worktree, base, commonDir)
     changes = counts
-    isKept = isChanged || (keep === 'always' && isThere)
+    isKept = isChanged || isUsed || (keep === 'always' && isThere)
     // If the task has made commits, the branch is kept.
     if (!isKept || !isThere) await removeWorktree(worktree, base, { clock })
     else await lockRepository(commonDir, { clock }, () => unlock(top, path))

@@ -1,4 +1,5 @@
 /** A history in memory. */
+import { jsonBytes } from '../../data/json-size.js'
 import {
   excessOf,
   byEnd,
@@ -23,7 +24,7 @@ export function memoryHistory(
   const all = (): PastTask[] => Array.from(tasks.values(), (text) => JSON.parse(text) as PastTask)
   const sweep = (): void => {
     const earliest = all().sort((a, b) => byEnd(b, a))
-    const sized = earliest.map(({ completedAt, record }) => ({ completedAt, bytes: JSON.stringify(record).length }))
+    const sized = earliest.map((task) => ({ completedAt: task.completedAt, bytes: jsonBytes(task) }))
     const total = { tasks: sized.length, bytes: sized.reduce((sum, { bytes }) => sum + bytes, 0) }
     for (const task of earliest.slice(0, excessOf(sized, total, limits, now()))) tasks.delete(keyOf(task.kind, task.id))
   }
@@ -49,7 +50,6 @@ export function memoryHistory(
 
 const keyOf = (kind: PastTask['kind'], id: string): string => `${kind} ${id}`
 
-/** Whether a task matches a query. */
 export function matches({ kind, owner, name, status, text, before }: PastTaskQuery): (task: PastTask) => boolean {
   const wanted = text === undefined ? [] : wordsOf(text)
   return (task) =>

@@ -3,19 +3,25 @@
 /** The limits of the index of one task: characters of its texts, the number of different words, and characters of one word. */
 const SEARCHED = { chars: 50_000, words: 2000, wordChars: 64 } as const
 
-const WORD = /[\p{L}\p{N}]+/gu
+/** Letters that were vowel signs in Unicode 6.1 (of New Tai Lue and Vedic). They separate words, because they do so in an index of SQLite. */
+const FORMER_SIGNS = '\\u19b0-\\u19c0\\u19c8\\u19c9\\u1cf2\\u1cf3'
 
-/** Returns the different words of a text, in lower case. A word is a run of letters and digits. */
+const WORD = new RegExp(`(?:(?![${FORMER_SIGNS}])[\\p{L}\\p{N}])+`, 'gu')
+
+/**
+ * Returns the different words of a text: runs of letters and digits. Equivalent spellings of a word become one: upper and lower case, composed and
+ * decomposed letters, and both forms of the small sigma.
+ */
 export function wordsOf(text: string): string[] {
   const words = new Set<string>()
-  for (const [word] of text.toLowerCase().matchAll(WORD)) {
+  const folded = text.normalize('NFKC').toLowerCase().replaceAll('ς', 'σ')
+  for (const [word] of folded.matchAll(WORD)) {
     words.add(word.slice(0, SEARCHED.wordChars))
     if (words.size === SEARCHED.words) break
   }
   return [...words]
 }
 
-/** Returns the words of all texts in a record. */
 export function wordsIn(record: unknown): string[] {
   const texts: string[] = []
   let left: number = SEARCHED.chars

@@ -4,13 +4,18 @@
  * Several processes of a session may use the file at the same time. Added tasks survive the end of the process. A system crash may lose the last ones
  * (`synchronous=NORMAL`: https://sqlite.org/pragma.html#pragma_synchronous). This is acceptable, because the results of these tasks were delivered.
  */
-import { closeSync, existsSync, openSync } from 'node:fs'
-import { crc32 } from 'node:zlib'
+import { existsSync } from 'node:fs'
+import { systemClock, type Clock } from '../../system/clock.js'
 import { textOf } from '../row-text.js'
-import { openDatabase, type Database, type Statement } from '../sqlite/driver.js'
+import type { Database, Statement } from '../sqlite/driver.js'
+import { whileLocked } from '../sqlite/locked-database.js'
+import { openToRead } from '../sqlite/readable-database.js'
 import { toStoreError } from '../sqlite/sqlite-failure.js'
-import { prepareFolder, refuseLink } from '../sqlite/store-file.js'
+import { refuseIrregular } from '../sqlite/store-file.js'
+import { transact } from '../sqlite/transact.js'
 import { StoreError } from '../store-errors.js'
+import { checkLayout, isNew, openHistoryFile } from './history-file.js'
+import { toHistoryRow, toPastTask } from './history-rows.js'
 import {
   excessOf,
   SWEEP,
@@ -19,21 +24,7 @@ import {
   type RetentionLimits,
   type TaskHistory,
 } from './task-history.js'
-import { isBeginning, wordsIn, wordsOf } from './search-words.js'
-
-/** The application id in the header of the file (https://sqlite.org/pragma.html#pragma_application_id). It spells "agth". */
-const APPLICATION_ID = 0x61677468
-const LAYOUT_VERSION = 1
-
-/** How long a process waits while another one writes, in ms. */
-const BUSY_MS = 5000
-
-const TABLES = `
-  CREATE TABLE tasks (key INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL,
-    completed_at REAL NOT NULL, bytes INTEGER NOT NULL, body TEXT NOT NULL, sum INTEGER NOT NULL, UNIQUE (kind, id));
-  CREATE INDEX tasks_by_end ON tasks (kind, completed_at, id, owner, name, status);
-  CREATE INDEX tasks_by_age ON tasks (completed_at, bytes);
-  CREATE VIRTUAL TABLE words USING fts5 (list, content = '', contentless_delete = 1, detail = none, tokenize = 'unicode61 remove_diacritics 0')`
+import { isBeginning, wordsOf } from './search-words.js'
 
 type Value = string | number | null
 
@@ -43,31 +34,34 @@ export interface SqliteHistory extends TaskHistory {
   close(): void
 }
 
-/**
- * Creates a history in a file. The first use opens the file.
- * @param now returns the current time, in ms since the epoch
- */
-export function sqliteHistory(file: string, limits: Required<RetentionLimits>, now: () => number): SqliteHistory {
+/** Creates a history in a file. The first use opens the file. */
+export function sqliteHistory(file: string, limits: Required<RetentionLimits>, clock: Clock): SqliteHistory {
   let open: OpenHistory | undefined
-  const opened = (): OpenHistory => (open ??= new OpenHistory(file, limits, now))
-  /** Reads the file, or returns `empty` if the file does not exist. */
-  const reading = <Result>(read: (history: OpenHistory) => Result, empty: Result): Promise<Result> =>
-    attempt(file, () => (open === undefined && !existsSync(file) ? empty : read(opened())))
+  let closed = 0
+  const using = <Result>(use: (history: OpenHistory) => Result): Promise<Result> => {
+    const before = closed
+    return attempt(file, clock, () => {
+      // A call that waited for a lock when the history was closed must not open the file again.
+      if (closed !== before) throw new StoreError('STORE_CLOSED', `${file}: the history was closed.`)
+      return use((open ??= new OpenHistory(file, limits, () => clock.now())))
+    })
+  }
+  const isMissing = (): boolean => open === undefined && !existsSync(file)
   return {
-    add: (tasks) => attempt(file, () => opened().add(tasks)),
-    find: (kind, id) => reading((history) => history.find(kind, id), undefined),
-    query: (query) => reading((history) => history.query(query), []),
+    add: (tasks) => using((history) => history.add(tasks)),
+    find: async (kind, id) => (isMissing() ? undefined : using((history) => history.find(kind, id))),
+    query: async (query) => (isMissing() ? [] : using((history) => history.query(query))),
     close: () => {
+      closed += 1
       open?.close()
       open = undefined
     },
   }
 }
 
-// eslint-disable-next-line @typescript-eslint/require-await -- what it throws rejects
-async function attempt<Result>(file: string, run: () => Result): Promise<Result> {
+async function attempt<Result>(file: string, clock: Clock, run: () => Result): Promise<Result> {
   try {
-    return run()
+    return await whileLocked(clock, run)
   } catch (error) {
     throw toStoreError(file, error)
   }
@@ -80,17 +74,16 @@ async function attempt<Result>(file: string, run: () => Result): Promise<Result>
  * @throws StoreError when the file is damaged, is not a history, or was written by a later version
  */
 export function readSqliteHistory(file: string, query: PastTaskQuery): Promise<readonly PastTask[]> {
-  return attempt(file, () => {
+  return attempt(file, systemClock, () => {
+    refuseIrregular(file)
     if (!existsSync(file)) return []
-    const database = openDatabase(file, { readOnly: true })
+    const { database, close } = openToRead(file, 0)
     try {
-      database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
-      // A process died before it created the tables.
-      if (readPragma(database, 'page_count') === 0) return []
+      if (isNew(database)) return []
       checkLayout(database, file)
       return findTasks(database, file, query, 0)
     } finally {
-      database.close()
+      close()
     }
   })
 }
@@ -109,16 +102,11 @@ class OpenHistory {
     this.#file = file
     this.#limits = limits
     this.#now = now
-    prepareFolder(file)
-    refuseLink(file)
-    createFile(file)
-    const database = openDatabase(file)
+    const database = openHistoryFile(file)
     try {
-      database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
-      prepare(database, file)
       this.#statements = {
         key: database.prepare('SELECT key FROM tasks WHERE kind = ? AND id = ?'),
-        find: database.prepare('SELECT id, body, sum FROM tasks WHERE kind = ? AND id = ?'),
+        find: database.prepare('SELECT id, body, sum AS checksum FROM tasks WHERE kind = ? AND id = ?'),
         put: database.prepare(
           'INSERT INTO tasks (kind, id, owner, name, status, completed_at, bytes, body, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key',
         ),
@@ -131,7 +119,7 @@ class OpenHistory {
         ),
       }
       this.#database = database
-      this.#transact(() => this.#sweep())
+      transact(database, () => this.#sweep())
     } catch (error) {
       database.close()
       throw error
@@ -140,7 +128,7 @@ class OpenHistory {
 
   add(tasks: readonly PastTask[]): void {
     if (tasks.length === 0) return
-    this.#transact(() => {
+    transact(this.#database, () => {
       for (const task of tasks) this.#put(task)
       this.#sinceSweep += tasks.length
       if (this.#sinceSweep >= SWEEP.every) this.#sweep()
@@ -149,7 +137,7 @@ class OpenHistory {
 
   find(kind: PastTask['kind'], id: string): PastTask | undefined {
     const row = this.#statements.find.get(kind, textOf(id))
-    return row && toTask(row, this.#file)
+    return row && toPastTask(row, this.#file)
   }
 
   query(query: PastTaskQuery): PastTask[] {
@@ -157,18 +145,24 @@ class OpenHistory {
   }
 
   close(): void {
+    try {
+      // The checkpoint is explicit, because a driver may keep the log until its statements are garbage-collected.
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // Another process has locked the file. The log stays, and the next process reads it.
+    }
     this.#database.close()
   }
 
   #put(task: PastTask): void {
-    const { kind, owner, name, status, completedAt, record } = task
-    const id = textOf(task.id)
+    const { kind, id, owner, name, status, completedAt, bytes, words, body, checksum } = toHistoryRow(
+      task,
+      textOf(task.id),
+    )
     const known = this.#statements.key.get(kind, id)
     if (known !== undefined) this.#remove(Number(known['key']))
-    const body = JSON.stringify(task)
-    const values = [kind, id, textOf(owner), textOf(name), status, completedAt, body.length, body, crc32(body)]
-    const { key } = this.#statements.put.get(...values) ?? {}
-    this.#statements.putWords.run(Number(key), wordsIn(record).join(' '))
+    const { key } = this.#statements.put.get(kind, id, owner, name, status, completedAt, bytes, body, checksum) ?? {}
+    this.#statements.putWords.run(Number(key), words)
   }
 
   #remove(key: number): void {
@@ -178,6 +172,11 @@ class OpenHistory {
 
   #sweep(): void {
     this.#sinceSweep = 0
+    while (this.#removeExcess() === SWEEP.most);
+  }
+
+  /** Removes the earliest tasks beyond the limits, as many as one step allows. Returns how many it has removed. */
+  #removeExcess(): number {
     const { tasks, bytes } = this.#statements.total.get() ?? {}
     const earliest = this.#statements.earliest.all(SWEEP.most) as unknown as {
       readonly key: number
@@ -187,37 +186,18 @@ class OpenHistory {
     const total = { tasks: Number(tasks), bytes: Number(bytes) }
     const excess = excessOf(earliest, total, this.#limits, this.#now())
     for (const { key } of earliest.slice(0, excess)) this.#remove(key)
+    return excess
   }
-
-  #transact(run: () => void): void {
-    this.#database.exec('BEGIN IMMEDIATE')
-    try {
-      run()
-      this.#database.exec('COMMIT')
-    } catch (error) {
-      try {
-        this.#database.exec('ROLLBACK')
-      } catch {
-        // SQLite has already rolled the transaction back, for example because the disk is full.
-      }
-      throw error
-    }
-  }
-}
-
-function toTask({ id, body, sum }: Readonly<Record<string, unknown>>, file: string): PastTask {
-  if (typeof body === 'string' && crc32(body) === sum) return JSON.parse(body) as PastTask
-  throw new StoreError('STORE_DAMAGED', `${file}: the row ${JSON.stringify(id)} of the history is damaged.`)
 }
 
 /** @param earliest tasks that ended before this time are left out, in ms since the epoch */
 function findTasks(database: Database, file: string, query: PastTaskQuery, earliest: number): PastTask[] {
   const { where, values } = conditionsOf(query, earliest)
-  const text = `SELECT id, body, sum FROM tasks WHERE ${where.join(' AND ')} ORDER BY completed_at DESC, id DESC LIMIT ?`
+  const text = `SELECT id, body, sum AS checksum FROM tasks WHERE ${where.join(' AND ')} ORDER BY completed_at DESC, id DESC LIMIT ?`
   return database
     .prepare(text)
     .all(...values, query.limit)
-    .map((row) => toTask(row, file))
+    .map((row) => toPastTask(row, file))
 }
 
 function conditionsOf(
@@ -241,43 +221,4 @@ function conditionsOf(
     values.push(words.map((word) => (isBeginning(word) ? `"${word}"*` : `"${word}"`)).join(' '))
   }
   return { where, values }
-}
-
-/** Creates the file with restricted permissions, because SQLite would make it readable for everybody. */
-function createFile(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-}
-
-const readPragma = (database: Database, name: string): number =>
-  Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0])
-
-function checkLayout(database: Database, file: string): void {
-  if (readPragma(database, 'application_id') !== APPLICATION_ID) {
-    throw new StoreError(
-      'STORE_INVALID',
-      `${file}: this file is not a history of agent-tasks. It was not changed. Move it to another folder.`,
-    )
-  }
-  if (readPragma(database, 'user_version') > LAYOUT_VERSION) {
-    throw new StoreError('STORE_NEWER', `${file}: a later version of agent-tasks wrote it. Update agent-tasks.`)
-  }
-}
-
-/** Creates the tables in a new file. In an existing file, checks that agent-tasks has created them. */
-function prepare(database: Database, file: string): void {
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    if (readPragma(database, 'application_id') === 0 && readPragma(database, 'schema_version') === 0) {
-      database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${LAYOUT_VERSION}; ${TABLES}`)
-    }
-    checkLayout(database, file)
-    database.exec('COMMIT')
-  } catch (error) {
-    database.exec('ROLLBACK')
-    throw error
-  }
 }

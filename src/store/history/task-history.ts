@@ -27,7 +27,6 @@ export interface PastTask {
 export interface HistoryPlace {
   /** When the task ended, in ms since the epoch. */
   readonly completedAt: number
-  /** Its id. */
   readonly id: string
 }
 
@@ -80,7 +79,7 @@ export interface RetentionLimits {
 
 const DEFAULT_LIMITS = { maxTasks: 10_000, maxAgeMs: 7 * 86_400_000, maxBytes: 256 * 1024 * 1024 } as const
 
-/** A sweep drops the tasks beyond the limits. `every`: it runs after this many added tasks. `most`: it drops at most this many. */
+/** A sweep drops the tasks beyond the limits. `every`: it runs after this many added tasks. `most`: it drops this many in one step. */
 export const SWEEP = { every: 100, most: 1000 } as const
 
 /**

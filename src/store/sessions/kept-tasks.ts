@@ -25,7 +25,6 @@ export function addToHistory(history: TaskHistory | undefined, tasks: readonly S
   history?.add(tasks.map(toPastRow)).catch(() => undefined)
 }
 
-/** Converts a stored task that has ended to a row of the history. */
 export function toPastRow({ id, owner, status, completedAt = 0, record }: StoredTask): PastTask {
   const { subagentName } = record
   const name = typeof subagentName === 'string' ? subagentName : ''

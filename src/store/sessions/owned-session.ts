@@ -1,6 +1,6 @@
 /** A session in a store that has one owner at a time, such as a store on a server. It needs no files of its own. */
 import type { OpenStore } from '../open-store.js'
-import type { StoreChange, StoredTask } from '../store.js'
+import type { StoredTask } from '../store.js'
 import { addToHistory, withoutOld } from './kept-tasks.js'
 import type { SessionOfStore } from './session-store.js'
 
@@ -10,16 +10,15 @@ import type { SessionOfStore } from './session-store.js'
  */
 export function ownedSession(store: OpenStore, isKept: (task: StoredTask) => boolean): SessionOfStore {
   const earlierTasks = new Set<string>()
-  let isSealed = false
-  const write = async (changes: readonly StoreChange[]): Promise<void> => {
-    if (!isSealed) await store.write(changes)
-  }
+  const write: OpenStore['write'] = (changes, onDelay) => store.write(changes, onDelay)
   return {
     name: store.name,
     directory: store.directory,
     lost: store.lost,
     history: store.history,
     earlierTasks,
+    // The store is open already.
+    check: () => undefined,
     open: () => {
       const { kept, dropped } = withoutOld(store.open(), isKept)
       for (const { id } of kept.tasks) earlierTasks.add(id)
@@ -29,9 +28,6 @@ export function ownedSession(store: OpenStore, isKept: (task: StoredTask) => boo
       return kept
     },
     write,
-    seal: () => {
-      isSealed = true
-    },
     close: () => store.close(),
   }
 }

@@ -12,16 +12,16 @@
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { systemClock } from '../../clock.js'
+import { systemClock } from '../../system/clock.js'
 import { sqliteHistory } from '../history/sqlite-history.js'
 import { retentionLimits } from '../history/task-history.js'
-import { readRegular } from '../../regular-file.js'
+import { readRegular } from '../../system/regular-file.js'
 import type { FileStore } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import { lockStore } from '../sqlite/owner-lock.js'
 import { toStoreError } from '../sqlite/sqlite-failure.js'
 import { sqliteFile } from '../sqlite/sqlite-store.js'
-import { prepareFolder } from '../sqlite/store-file.js'
+import { prepareFolder, refuseForeign } from '../sqlite/store-file.js'
 import type { SessionFiles } from './session-store.js'
 
 /** How long a process waits while another process of the folder starts or ends, in ms. */
@@ -51,7 +51,7 @@ export function sessionFolder(path: string, key: string): SessionFiles {
   const directory = join(folder, `${hash}-runs`)
   return {
     directory,
-    history: sqliteHistory(historyFile(folder, hash), retentionLimits(), () => systemClock.now()),
+    history: sqliteHistory(historyFile(folder, hash), retentionLimits(), systemClock),
     lock: () => {
       try {
         checkFolder(folder)
@@ -71,7 +71,7 @@ export function sessionFolder(path: string, key: string): SessionFiles {
     },
     numbers: () => numbers(new RegExp(`^${hash}-(\\d+)\\.db$`)),
     nextNumber: () => (numbers(new RegExp(`^${hash}-(\\d+)\\.db`)).at(-1) ?? 0) + 1,
-    store: (number) => withAdvice(sqliteFile(fileOf(number)), key),
+    store: (number) => storeWithAdvice(fileOf(number), key),
     remove: (number) => {
       for (const suffix of SUFFIXES) rmSync(`${fileOf(number)}${suffix}`, { force: true })
       if (numbers(new RegExp(`^${hash}-(\\d+)\\.db`)).length > 0) return
@@ -81,7 +81,6 @@ export function sessionFolder(path: string, key: string): SessionFiles {
   }
 }
 
-/** A session that has files in a folder. */
 export interface ListedSession {
   /** The session key; undefined if the file with the key is missing. */
   readonly key: string | undefined
@@ -109,7 +108,6 @@ export function listSessions(path: string): ListedSession[] {
 
 const historyFile = (folder: string, hash: string): string => join(folder, `${hash}-history.db`)
 
-/** Returns the histories in a folder. */
 export function listHistories(path: string): readonly { readonly key: string | undefined; readonly file: string }[] {
   const folder = resolve(path)
   return readdirSync(folder).flatMap((name) => {
@@ -169,11 +167,13 @@ function removeEmpty(directory: string): void {
   }
 }
 
-/** Adds advice to the error of a file that cannot be used. The session does not start without the file, because its results would be lost silently. */
-function withAdvice(store: FileStore, key: string): FileStore {
+/** Returns the store of a file, whose errors give advice. The session does not start without the file, because its results would be lost silently. */
+function storeWithAdvice(file: string, key: string): FileStore {
+  const store = sqliteFile(file)
   return {
     ...store,
     open: () => {
+      refuseForeign(file)
       try {
         return store.open()
       } catch (error) {

@@ -10,12 +10,11 @@
  */
 
 import type { FileStore, LocalStore, Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
-import { STORE_TABLES } from '../store.js'
+import { contentsOf, idOf, putsOf } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import type { SqliteHistory } from '../history/sqlite-history.js'
 import { addToHistory, withoutOld } from './kept-tasks.js'
 
-/** Access to the files of one session. */
 export interface SessionFiles {
   /** The history that all processes of the session share. */
   readonly history?: SqliteHistory | undefined
@@ -41,11 +40,13 @@ export interface SessionFiles {
 export interface SessionOfStore extends Store {
   /** The ids of the tasks that earlier processes of the session left in the store. */
   readonly earlierTasks: ReadonlySet<string>
-  /** Stops all writes. The next process then finds the running tasks interrupted, as if this process had been killed. */
-  seal(): void
+  /**
+   * Checks that the store can be opened, and leaves it as it was.
+   * @throws StoreError when a file of the session cannot be read
+   */
+  check(): void
 }
 
-/** A session's store in files. */
 export interface SessionStore extends SessionOfStore, LocalStore {
   close(): void
 }
@@ -64,7 +65,6 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
   const earlierTasks = new Set<string>()
   const rows = new Set<string>()
   let own: OwnedFile | undefined
-  let isSealed = false
   return {
     get name() {
       return own?.store.name
@@ -72,6 +72,18 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
     directory: files.directory,
     history: files.history,
     earlierTasks,
+    check: () => {
+      const unlock = files.lock()
+      try {
+        for (const { store } of adopt(files)) store.close()
+        if (files.numbers().length > 0) return
+        const { store, number } = create(files)
+        store.close()
+        files.remove(number)
+      } finally {
+        unlock()
+      }
+    },
     open: () => {
       if (own !== undefined) throw new StoreInUseError('The session', process.pid)
       const unlock = files.lock()
@@ -82,7 +94,7 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
         addToHistory(files.history, dropped)
         own = file
         for (const { id } of contents.tasks) earlierTasks.add(id)
-        note(rows, puts(contents))
+        note(rows, putsOf(contents))
         return contents
       } finally {
         unlock()
@@ -90,12 +102,8 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
     },
     write: async (changes) => {
       if (own === undefined) throw new StoreError('STORE_CLOSED', 'The store of the session is not open.')
-      if (isSealed) return
       await own.store.write(changes)
       note(rows, changes)
-    },
-    seal: () => {
-      isSealed = true
     },
     close: () => {
       if (own === undefined) return
@@ -148,7 +156,7 @@ function gather(
     const all = union([own, ...others].map(({ contents }) => contents))
     const { kept: contents, dropped } = withoutOld(all, isKept)
     const changes = [
-      ...(others.length > 0 ? puts(contents) : []),
+      ...(others.length > 0 ? putsOf(contents) : []),
       ...dropped.map(({ id }): StoreChange => ({ table: 'tasks', remove: id })),
     ]
     if (changes.length > 0) own.store.writeNow(changes)
@@ -169,29 +177,21 @@ function gather(
 /** Merges the rows of several files. If two rows have the same id, the one with the later change is used. */
 function union(contents: readonly StoreContents[]): StoreContents {
   const seqOf = (row: object): number => ('seq' in row && typeof row.seq === 'number' ? row.seq : 0)
-  const merged = STORE_TABLES.map((table) => {
+  return contentsOf((table) => {
     const byId = new Map<string, StoreContents[StoreTable][number]>()
     for (const row of contents.flatMap((each): StoreContents[StoreTable][number][] => [...each[table]])) {
       const known = byId.get(row.id)
       if (known === undefined || seqOf(row) > seqOf(known)) byId.set(row.id, row)
     }
-    return [table, [...byId.values()].sort((a, b) => seqOf(a) - seqOf(b))] as const
+    return [...byId.values()].sort((a, b) => seqOf(a) - seqOf(b))
   })
-  return Object.fromEntries(merged) as unknown as StoreContents
 }
 
-const puts = (contents: StoreContents): StoreChange[] =>
-  STORE_TABLES.flatMap((table) => contents[table].map((put) => ({ table, put }) as StoreChange))
-
 const removals = (contents: StoreContents): StoreChange[] =>
-  STORE_TABLES.flatMap((table) => contents[table].map(({ id }) => ({ table, remove: id }) as StoreChange))
+  putsOf(contents).map((put) => ({ table: put.table, remove: idOf(put) }) as StoreChange)
 
-/** Adds and removes the changed rows in the set of stored rows. */
 function note(rows: Set<string>, changes: readonly StoreChange[]): void {
-  for (const change of changes) {
-    if ('put' in change) rows.add(`${change.table} ${change.put.id}`)
-    else rows.delete(`${change.table} ${change.remove}`)
-  }
+  for (const change of changes) rows['put' in change ? 'add' : 'delete'](`${change.table} ${idOf(change)}`)
 }
 
 function closeAndRemove(files: SessionFiles, store: LocalStore, number: number): void {

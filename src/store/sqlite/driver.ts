@@ -9,7 +9,6 @@ export interface Database {
   close(): void
 }
 
-/** A prepared statement. */
 export interface Statement {
   run(...values: readonly (string | number | null)[]): unknown
   all(...values: readonly (string | number | null)[]): readonly Readonly<Record<string, unknown>>[]

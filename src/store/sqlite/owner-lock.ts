@@ -6,12 +6,12 @@
  * Do not open `FILE-lock` with `fs`: closing any descriptor of a file drops the POSIX locks that the process has on the file.
  */
 import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { readRegular } from '../../regular-file.js'
-import { identityOf, stateOf, type ProgramIdentity } from '../../process-identity.js'
+import { readRegular } from '../../system/regular-file.js'
+import { identityOf, stateOf, type ProgramIdentity } from '../../system/process-identity.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database } from './driver.js'
 import { resultCode, SQLITE } from './sqlite-failure.js'
-import { realPath, refuseLink } from './store-file.js'
+import { realPath, refuseIrregular } from './store-file.js'
 
 /** How long to wait for the lock, in ms. A process that only checks whether the store has an owner holds it for a moment. */
 const BUSY_MS = 200
@@ -82,7 +82,7 @@ function createLock(lock: string): void {
     closeSync(openSync(lock, 'wx', 0o600))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    refuseLink(lock)
+    refuseIrregular(lock)
   }
 }
 

@@ -8,7 +8,7 @@ import type { StoreTable, StoreTables } from '../store.js'
 import { parseRow, textOf } from '../row-text.js'
 import { StoreError } from '../store-errors.js'
 import type { Database } from './driver.js'
-import { MIGRATIONS } from './migrations.js'
+import { MIGRATIONS, TURNS_BY_OWNER } from './migrations.js'
 
 /** The application id in the header of every store file (https://sqlite.org/pragma.html#pragma_application_id). It spells "agtk". */
 export const APPLICATION_ID = 0x6167746b
@@ -27,7 +27,6 @@ interface TableLayout<Row> {
   readonly since?: number
 }
 
-/** The layout of each table. */
 export const LAYOUT: { readonly [Table in StoreTable]: TableLayout<StoreTables[Table]> } = {
   tasks: {
     name: 'tasks',
@@ -71,14 +70,20 @@ export const LAYOUT: { readonly [Table in StoreTable]: TableLayout<StoreTables[T
     order: 'id',
     since: 2,
   },
+  turns: {
+    name: 'turns',
+    columns: { owner: ({ owner }) => textOf(owner), seq: ({ seq }) => seq, at: ({ at }) => at },
+    order: 'owner, seq',
+    since: 3,
+  },
 }
 
-/** Creates the tables of a store in an empty database. */
 export function createTables(database: Database): void {
   for (const { name, columns } of Object.values(LAYOUT)) {
     const own = Object.keys(columns).map((column) => `, ${column}`)
     database.exec(`CREATE TABLE ${name} (id TEXT PRIMARY KEY${own.join('')}, body TEXT NOT NULL, sum INTEGER NOT NULL)`)
   }
+  database.exec(TURNS_BY_OWNER)
 }
 
 /** Returns the values of a row, in the order of the columns. */
@@ -104,14 +109,30 @@ export function readTable<Table extends StoreTable>(
 ): StoreTables[Table][] {
   const { name, order, since = 1 } = LAYOUT[table]
   if (layoutOf(database) < since) return []
-  return database
-    .prepare(`SELECT id, body, sum FROM ${name} ORDER BY ${order}, id`)
-    .all()
-    .map(({ id, body, sum }) => {
-      if (typeof body === 'string' && crc32(body) === sum) {
-        const row = parseRow(body)
-        if (row !== undefined && textOf(row.id) === id) return row as StoreTables[Table]
-      }
-      throw new StoreError('STORE_DAMAGED', `${file}: the row ${JSON.stringify(id)} of table ${name} is damaged.`)
-    })
+  return toRows(database.prepare(`SELECT id, body, sum FROM ${name} ORDER BY ${order}, id`).all(), table, file)
+}
+
+/**
+ * Reads the last turns of an owner, in their order.
+ * @throws StoreError as `readTable` does
+ */
+export function readTurns(database: Database, file: string, owner: string, limit: number): StoreTables['turns'][] {
+  const last = database.prepare('SELECT id, body, sum FROM turns WHERE owner = ? ORDER BY seq DESC LIMIT ?')
+  // A negative limit is none (https://sqlite.org/lang_select.html#the_limit_clause).
+  return toRows(last.all(textOf(owner), limit === Infinity ? -1 : limit).toReversed(), 'turns', file)
+}
+
+function toRows<Table extends StoreTable>(
+  rows: readonly Readonly<Record<string, unknown>>[],
+  table: Table,
+  file: string,
+): StoreTables[Table][] {
+  return rows.map(({ id, body, sum }) => {
+    const row = parseRow(body, sum)
+    if (row !== undefined && textOf(row.id) === id) return row as StoreTables[Table]
+    throw new StoreError(
+      'STORE_DAMAGED',
+      `${file}: the row ${JSON.stringify(id)} of table ${LAYOUT[table].name} is damaged.`,
+    )
+  })
 }

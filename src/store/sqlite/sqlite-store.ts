@@ -4,25 +4,32 @@
  */
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { systemClock, type Clock } from '../../clock.js'
-import { aClock, anObject, checkOptions, type OptionTypes } from '../../protocol/option-checks.js'
+import { systemClock, type Clock } from '../../system/clock.js'
+import { InvalidInputError } from '../../errors.js'
+import { accepts, aClock, aName, anObject, checkOptions, type OptionTypes } from '../../protocol/option-checks.js'
 import { sqliteHistory } from '../history/sqlite-history.js'
 import { retentionLimits, type RetentionLimits } from '../history/task-history.js'
 import {
+  contentsOf,
+  OPENED_TABLES,
   STORE_TABLES,
   type FileStore,
   type LocalStore,
   type StoreChange,
   type StoreContents,
+  type StoredTurn,
   type StoreTable,
 } from '../store.js'
 import { textOf } from '../row-text.js'
 import { rowError, StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database, type Statement } from './driver.js'
+import { whileLocked } from './locked-database.js'
 import { migrate } from './migrations.js'
 import { lockStore } from './owner-lock.js'
-import { LAYOUT, LAYOUT_VERSION, readTable, valuesOf } from './schema.js'
+import { openToRead } from './readable-database.js'
+import { LAYOUT, LAYOUT_VERSION, readTable, readTurns, valuesOf } from './schema.js'
 import { isOfFile, toStoreError } from './sqlite-failure.js'
+import { transact } from './transact.js'
 import { WatchedLog } from './watched-log.js'
 import {
   createFile,
@@ -32,12 +39,13 @@ import {
   realPath,
   refuseHardLinks,
   refuseLink,
+  runsOf,
 } from './store-file.js'
 
 /** The number of removed rows after which the file returns its free pages to the system. */
 const VACUUM_AFTER = 1000
 
-/** How long a writer waits while a reader recovers the log, in ms. */
+/** How long opening waits while another process has locked the file, in ms. */
 const BUSY_MS = 5000
 
 /** The real paths of the store files that this process has open. */
@@ -60,15 +68,16 @@ const optionTypes: OptionTypes<SqliteStoreOptions> = { retention: anObject, cloc
  * The file has the goals, outputs and errors of tasks, but no values of environment variables. Ended tasks that no manager holds any more are
  * in the history, in the file `PATH-history`.
  * @param path the path of the file
- * @throws InvalidInputError for an invalid option
+ * @throws InvalidInputError for an invalid path or option
  */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): LocalStore {
+  if (!accepts(aName, path)) throw new InvalidInputError('path', path, 'the path of a file')
   checkOptions(options, optionTypes)
   const { retention, clock = systemClock } = options
   const limits = retentionLimits(retention)
-  const store = sqliteFile(path)
+  const store = sqliteFile(path, clock)
   if (limits.maxTasks === 0) return store
-  const history = sqliteHistory(`${resolve(path)}-history`, limits, () => clock.now())
+  const history = sqliteHistory(`${resolve(path)}-history`, limits, clock)
   return {
     ...store,
     history,
@@ -80,21 +89,17 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Loc
 }
 
 /** Like `sqliteStore`, for a caller that needs synchronous writes. It has no history. */
-export function sqliteFile(path: string): FileStore {
+export function sqliteFile(path: string, clock: Clock = systemClock): FileStore {
   // Resolved at once, because the working directory may change before the store is opened.
   const file = resolve(path)
   let open: OpenFile | undefined
-  const writeNow = (changes: readonly StoreChange[]): void => {
+  const opened = (): OpenFile => {
     if (open === undefined) throw new StoreError('STORE_CLOSED', `${file}: the store is not open.`)
-    try {
-      open.write(changes)
-    } catch (error) {
-      throw toStoreError(file, error)
-    }
+    return open
   }
   return {
     name: file,
-    directory: `${file}-runs`,
+    directory: runsOf(file),
     open: () => {
       if (open !== undefined) throw new StoreInUseError(file, process.pid)
       try {
@@ -105,11 +110,31 @@ export function sqliteFile(path: string): FileStore {
       }
     },
     write: async (changes) => {
-      writeNow(changes)
+      try {
+        await whileLocked(clock, () => opened().write(changes, 0))
+      } catch (error) {
+        throw toStoreError(file, error)
+      }
       // A commit blocks the thread. Timers and sockets get a turn before the next commit, which then includes their changes.
       await nextTurn()
     },
-    writeNow,
+    writeNow: (changes) => {
+      try {
+        opened().write(changes, BUSY_MS)
+      } catch (error) {
+        throw toStoreError(file, error)
+      }
+    },
+    turns: {
+      // eslint-disable-next-line @typescript-eslint/require-await -- what it throws rejects
+      read: async (owner, limit) => {
+        try {
+          return opened().readTurns(owner, limit)
+        } catch (error) {
+          throw toStoreError(file, error)
+        }
+      },
+    },
     close: () => {
       open?.close()
       open = undefined
@@ -127,7 +152,7 @@ export function readStore(file: string): StoreContents {
     if (!openHere.has(realPath(file)) && inspectFile(file) === undefined) {
       throw new StoreError('STORE_INVALID', `${file}: there is no such file.`)
     }
-    return readChecked(file)
+    return readChecked(file, STORE_TABLES)
   } catch (error) {
     throw toStoreError(file, error)
   }
@@ -143,6 +168,7 @@ class OpenFile {
   readonly #log: WatchedLog
   #contents: StoreContents | undefined
   #removed = 0
+  #busyMs: number = BUSY_MS
 
   constructor(file: string) {
     this.#file = file
@@ -157,7 +183,7 @@ class OpenFile {
     try {
       refuseHardLinks(file)
       const version = inspectFile(file) ?? create(file)
-      const contents = readChecked(file)
+      const contents = readChecked(file, OPENED_TABLES)
       this.#identity = identityOf(file)
       this.#database = database = openDatabase(file)
       // The journal mode is set at each opening, because a copy made with VACUUM INTO is not in WAL mode.
@@ -181,18 +207,20 @@ class OpenFile {
     return contents
   }
 
-  write(changes: readonly StoreChange[]): void {
+  readTurns(owner?: string, limit = Infinity): StoredTurn[] {
+    if (owner === undefined) return readTable(this.#database, 'turns', this.#file)
+    return readTurns(this.#database, this.#file, owner, limit)
+  }
+
+  /** @param busyMs how long to block this thread while another process has locked the file, in ms */
+  write(changes: readonly StoreChange[], busyMs: number): void {
     if (changes.length === 0) return
+    this.#waitAtMost(busyMs)
     this.#checkIdentity()
     this.#log.check()
-    this.#database.exec('BEGIN IMMEDIATE')
-    try {
+    transact(this.#database, () => {
       for (const change of changes) this.#apply(change)
-      this.#database.exec('COMMIT')
-    } catch (error) {
-      this.#rollBack()
-      throw error
-    }
+    })
     this.#log.note()
     if (this.#removed < VACUUM_AFTER) return
     this.#removed = 0
@@ -201,6 +229,7 @@ class OpenFile {
 
   close(): void {
     try {
+      this.#waitAtMost(0)
       // The checkpoint is explicit, because a driver may keep the log until its statements are garbage-collected.
       this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } catch {
@@ -208,6 +237,12 @@ class OpenFile {
     }
     this.#database.close()
     this.#release()
+  }
+
+  #waitAtMost(busyMs: number): void {
+    if (busyMs === this.#busyMs) return
+    this.#database.exec(`PRAGMA busy_timeout = ${busyMs}`)
+    this.#busyMs = busyMs
   }
 
   #apply(change: StoreChange): void {
@@ -221,14 +256,6 @@ class OpenFile {
       } catch (error) {
         throw isOfFile(error) ? error : rowError(this.#file, { table: change.table, id: change.put.id }, error)
       }
-    }
-  }
-
-  #rollBack(): void {
-    try {
-      this.#database.exec('ROLLBACK')
-    } catch {
-      // SQLite has already rolled the transaction back, for example because the disk is full.
     }
   }
 
@@ -251,26 +278,24 @@ function create(file: string): number {
   return inspectFile(file) ?? 0
 }
 
-/** Reads a file on a read-only connection, and checks it for damage. */
-function readChecked(file: string): StoreContents {
-  const database = openDatabase(file, { readOnly: true })
+/** Reads tables of a file on a read-only connection, and checks the file for damage. */
+function readChecked(file: string, tables: readonly StoreTable[]): StoreContents {
+  const { database, close } = openToRead(file, BUSY_MS)
   try {
-    database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; BEGIN`)
+    database.exec('BEGIN')
     const [first] = Object.values(database.prepare('PRAGMA integrity_check(1)').get() ?? {})
     if (first !== 'ok') throw new StoreError('STORE_DAMAGED', `${file}: its content is damaged (${String(first)}).`)
-    const contents = readContents(database, file)
+    const contents = readContents(database, file, tables)
     // The commit is explicit, because a driver may keep a closed connection and its transaction until its statements are garbage-collected.
     database.exec('COMMIT')
     return contents
   } finally {
-    database.close()
+    close()
   }
 }
 
-function readContents(database: Database, file: string): StoreContents {
-  return Object.fromEntries(
-    STORE_TABLES.map((table) => [table, readTable(database, table, file)]),
-  ) as unknown as StoreContents
+function readContents(database: Database, file: string, tables: readonly StoreTable[] = OPENED_TABLES): StoreContents {
+  return contentsOf((table) => (tables.includes(table) ? readTable(database, table, file) : []))
 }
 
 function prepareStatements(database: Database) {

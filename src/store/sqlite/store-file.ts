@@ -22,6 +22,8 @@ import { APPLICATION_ID, createTables, LAYOUT_VERSION } from './schema.js'
 /** The header of a database file: https://sqlite.org/fileformat.html#the_database_header */
 const HEADER = { bytes: 100, magic: 'SQLite format 3\0', version: 60, applicationId: 68 } as const
 
+export const runsOf = (file: string): string => `${file}-runs`
+
 /** Creates the folder of a store if it does not exist: readable only for its owner, and ignored by git. */
 export function prepareFolder(file: string): void {
   const folder = dirname(file)
@@ -59,12 +61,53 @@ export function refuseHardLinks(file: string): void {
 
 /** @throws StoreError for a symbolic link */
 export function refuseLink(file: string): void {
-  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
+  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+    throw unusable(file, 'stores do not follow symbolic links')
+  }
+}
+
+/** The files of a database that SQLite opens by itself. */
+const COMPANIONS = ['', '-journal', '-wal', '-shm'] as const
+
+/**
+ * Refuses a database if its file, or a file that SQLite opens with it, exists and is not a regular file. SQLite waits forever when it opens a FIFO.
+ * @throws StoreError with the name of the file
+ */
+export function refuseIrregular(database: string): void {
+  for (const file of COMPANIONS.map((suffix) => database + suffix)) {
+    refuseLink(file)
+    if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === false) throw unusable(file, 'it is not a file')
+  }
+}
+
+/**
+ * Refuses a database if its file, or a file that SQLite opens with it, belongs to another user, or other users can read or write it. This package never
+ * creates such a file, so it may have come with a repository, and its tasks would start programs. Windows has no such modes.
+ * @throws StoreError with the name of the file
+ */
+export function refuseForeign(database: string): void {
+  for (const suffix of COMPANIONS) refuseForeignFile(database + suffix)
+}
+
+function refuseForeignFile(file: string): void {
+  const stats = lstatSync(file, { throwIfNoEntry: false })
+  const user = process.getuid?.()
+  if (stats === undefined || user === undefined) return
+  const mode = stats.mode & 0o777
+  if (stats.uid === user && (mode & 0o077) === 0) return
+  const found =
+    stats.uid === user
+      ? `it has the mode 0${mode.toString(8)}, and the files of a store have 0600`
+      : `it belongs to the user ${stats.uid}, and this process runs as ${user}`
+  const advice = stats.uid === user ? `run: chmod 600 ${file}` : 'change its owner, or copy it'
   throw new StoreError(
     'STORE_INVALID',
-    `${file}: stores do not follow symbolic links. The file was not changed. Use another one.`,
+    `${file}: ${found}. Its tasks can start programs, and it may have come with a repository. If it is yours, ${advice}. Otherwise use another folder (--store).`,
   )
 }
+
+const unusable = (file: string, reason: string): StoreError =>
+  new StoreError('STORE_INVALID', `${file}: ${reason}. The file was not changed. Use another one.`)
 
 /**
  * Checks that a file is a store. The file is only read.
@@ -72,13 +115,12 @@ export function refuseLink(file: string): void {
  * @throws StoreError with the reason, when the file is not a store
  */
 export function inspectFile(file: string): number | undefined {
+  refuseIrregular(file)
   const stats = lstatSync(file, { throwIfNoEntry: false })
   if (stats === undefined) return undefined
-  refuseLink(file)
   const refuse = (reason: string): never => {
-    throw new StoreError('STORE_INVALID', `${file}: ${reason}. The file was not changed. Use another one.`)
+    throw unusable(file, reason)
   }
-  if (!stats.isFile()) return refuse('it is not a file')
   // SQLite would treat an empty file as a new database, and remove the write-ahead log beside it.
   if (stats.size === 0) return refuse('the file is empty, and a store never is')
   const header = readHeader(file)

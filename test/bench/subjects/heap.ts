@@ -14,12 +14,13 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed
 }
 
-function bytesEach(count: number, fill: (count: number) => unknown): Subject {
+/** The bytes of each of the elements with which `fill` fills what it returns. */
+export function bytesEach(count: number, fill: (count: number) => unknown): Subject {
   return {
-    run: () => {
-      const first = fill(100)
+    run: async () => {
+      const first = await fill(100)
       const before = heapUsed()
-      const filled = fill(count)
+      const filled = await fill(count)
       const bytes = (heapUsed() - before) / count
       // The comparison keeps both reachable until here.
       return first === filled ? NaN : bytes

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
-import { systemClock, type Clock } from '../../../src/clock.js'
+import { systemClock, type Clock } from '../../../src/system/clock.js'
 import { localInstance, startTaskServer } from '../../../src/server/index.js'
 import { fuzzOptions } from '../../unit/server/fuzz-options.js'
 

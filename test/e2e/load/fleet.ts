@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { connectInstance } from '../../../src/client/index.js'
-import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
+import { isolateAbortListeners } from '../../../src/isolation/isolated-signal.js'
 import { localInstance, type TaskServer } from '../../../src/server/index.js'
 import { cuttableSockets } from '../../support/cuttable-sockets.js'
 import { openSocket, type SocketClient } from '../../support/socket-client.js'

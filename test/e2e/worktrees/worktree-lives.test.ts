@@ -2,14 +2,14 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import {
   AsyncTaskManager,
   createAgentTasks,
   type ProcessRunnerOptions,
   type RunnerDefinition,
 } from '../../../src/index.js'
-import { systemClock } from '../../../src/clock.js'
+import { systemClock } from '../../../src/system/clock.js'
 import { configuredSubagents } from '../../../src/mcp/configured-subagents.js'
 import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import { leftWorktrees } from '../../../src/runners/worktrees/left-worktree.js'
@@ -251,7 +251,9 @@ it('a program that survives its host keeps its worktree in use, and the next hos
 
 it('a program that outlives a killed host without a store is spared until it ends', async () => {
   const repo = checkout()
-  const host = await startHost(repo, 'touch ready; sleep 60 & sleep 60', {}, false)
+  // The watchdog of the host asks the program to stop, and kills it after its grace period.
+  const script = 'trap "" TERM; touch ready; sleep 60 & sleep 60'
+  const host = await startHost(repo, script, { graceMs: 60_000 }, false)
   const pid = (await left(repo))[0]!.notes!.program!.pid
   onTestFinished(() => {
     try {
@@ -294,9 +296,11 @@ it('damaged notes count as changes', async () => {
   expect(output.worktree).toMatchObject({ isKept: true, base: 'unknown' })
 })
 
-it('lists what was left, and removes what has no changes', async () => {
+it('lists what was left in a relative folder, and removes what has no changes', async () => {
   const repo = checkout()
-  const at = ['--repository', repo.folder]
+  const cwd = vi.spyOn(process, 'cwd').mockReturnValue(repo.folder)
+  onTestFinished(() => cwd.mockRestore())
+  const at = ['--repository', '.']
   expect(await run(['worktrees', ...at])).toMatchObject({
     exitCode: 0,
     stdout: '',

@@ -1,9 +1,11 @@
 /** Programs in worktrees of their own: real programs and real git. */
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it, vi } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { processRunner } from '../../../src/index.js'
-import { worktreeName } from '../../../src/runners/worktrees/repository.js'
+import { leftWorktrees } from '../../../src/runners/worktrees/left-worktree.js'
+import { findRepository, worktreeName } from '../../../src/runners/worktrees/repository.js'
+import { run } from '../../unit/cli/command-line.js'
 import { createRunContext } from '../../support/run-context.js'
 import { checkout, failure, gitIn, runScript, useState } from '../../support/checkouts.js'
 
@@ -85,8 +87,13 @@ it('says that uncommitted work of the checkout is not in it', async () => {
 
 it('runs at the place of its working directory', async () => {
   const repo = checkout()
-  const { output } = await runScript({ folder: join(repo.folder, 'packages/a') }, 'cat file')
-  expect(output.final_message).toBe('a')
+  const folder = join(repo.folder, 'packages/a')
+  const present = vi.spyOn(process, 'cwd').mockReturnValue(repo.folder)
+  onTestFinished(() => present.mockRestore())
+  for (const cwd of [folder, 'packages/a']) {
+    const { output } = await runScript({ folder: cwd }, 'cat file')
+    expect(output.final_message).toBe('a')
+  }
 })
 
 it('starts at HEAD of a linked worktree, and shares its repository', async () => {
@@ -153,6 +160,20 @@ it('waits for the end of the process group before it looks at the files', async 
   expect(gitIn(path!, 'status', '--porcelain').split('\n')).toHaveLength(files)
 })
 
+it.each([0, 3])('U4: is kept while a process that its program has detached runs on (exit code %i)', async (code) => {
+  const repo = checkout()
+  const scriptOf = (pidFile: string): string =>
+    `setsid sh -c 'echo $$ > ${pidFile}; exec sleep 60' >/dev/null 2>&1 & while [ ! -s ${pidFile} ]; do sleep 0.01; done; exit ${code}`
+  const left = join(repo.state, 'left')
+  await runScript(repo, scriptOf(left)).catch(() => undefined)
+  const pid = Number(readFileSync(left, 'utf8'))
+  onTestFinished(() => void process.kill(pid, 'SIGKILL'))
+  expect(repo.worktrees()).toHaveLength(1)
+  expect(existsSync(repo.worktrees()[0]!)).toBe(true)
+  await runScript(repo, scriptOf(join(repo.state, 'ended')), { endDetached: true, id: 'b' }).catch(() => undefined)
+  expect(repo.worktrees()).toHaveLength(1)
+})
+
 it('a worktree that is removed while its task runs is gone afterwards, with its branch', async () => {
   const repo = checkout()
   const { output } = await runScript(repo, 'rm -rf "$PWD"')
@@ -178,6 +199,24 @@ it('a program that damages its worktree keeps it', async () => {
   expect(output.worktree.isKept).toBe(true)
   expect(output.worktree.note).toMatch(/^it was kept because git failed/)
   expect(existsSync(output.worktree.path!)).toBe(true)
+})
+
+it.each([
+  ['index', 'echo damaged > "$(git rev-parse --git-dir)/index"'],
+  ['head', 'echo 0000000000000000000000000000000000000001 > "$(git rev-parse --git-dir)/HEAD"'],
+])('a worktree that was kept because git failed is not locked, and can be removed: %s', async (id, damage) => {
+  const repo = checkout()
+  const { output } = await runScript(repo, damage, { id })
+  expect(output.worktree.note).toMatch(/^it was kept because git failed/)
+  const [kept] = leftWorktrees((await findRepository(repo.folder)).commonDir)
+  expect(kept).toMatchObject({ path: output.worktree.path, usedBy: undefined })
+  expect(existsSync(join(kept!.gitDir, 'locked'))).toBe(false)
+  const remove = (...options: string[]) => run(['worktrees', 'remove', id, '--repository', repo.folder, ...options])
+  const spared = await remove()
+  expect(spared.exitCode).toBe(4)
+  expect(spared.stdout).toContain(`${id}: spared, because git `)
+  expect(await remove('--force')).toMatchObject({ exitCode: 0, stdout: `${id}: removed\n` })
+  expect([repo.worktrees(), repo.branches()]).toEqual([[], []])
 })
 
 it('looks into the worktree, wherever its file .git leads by now', async () => {

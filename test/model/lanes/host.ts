@@ -1,6 +1,6 @@
 /** The real task manager as a side of the model test: it takes the actions, on a manual clock and with played instances. */
 import { AgentTasksError } from '../../../src/errors.js'
-import { InstanceManager } from '../../../src/instances/instance-manager.js'
+import { InstanceManager } from '../../../src/command-tasks/instances/instance-manager.js'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
 import type { SubmitResult, TaskManagerOptions } from '../../../src/command-tasks/options.js'
 import type {

@@ -1,5 +1,5 @@
 /** The instances of the model: their states, and what happens when a connection opens or is lost. */
-import type { InstanceState } from '../../../src/instances/instance-manager.js'
+import type { InstanceState } from '../../../src/command-tasks/instances/instance-manager.js'
 import { InstanceError } from '../../../src/errors.js'
 import { nthLast } from '../drawing.js'
 import { laneInstances, type LaneInstance } from './actions.js'

@@ -1,8 +1,8 @@
 /** An instance that a test plays: the test answers the calls of its tools, and opens and loses its connection. */
 import type { InstanceTiming } from '../../../machines/instance.js'
-import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
+import { isolateAbortListeners } from '../../../src/isolation/isolated-signal.js'
 import type { TaskProgress } from '../../../machines/records.js'
-import type { Instance, InstanceConnection, ToolCall } from '../../../src/instances/instance.js'
+import type { Instance, InstanceConnection, ToolCall } from '../../../src/command-tasks/instances/instance.js'
 import type { ToolCallResult } from '../../../src/protocol/tool-result.js'
 import type { LaneInstance } from './actions.js'
 

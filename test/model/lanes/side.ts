@@ -1,5 +1,5 @@
 /** What the model and the real task manager have in common: both take actions, keep a log, and show their state. */
-import type { InstanceState } from '../../../src/instances/instance-manager.js'
+import type { InstanceState } from '../../../src/command-tasks/instances/instance-manager.js'
 import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import type { Answer } from '../drawing.js'
 import type { LaneAction, ListenerKind } from './actions.js'

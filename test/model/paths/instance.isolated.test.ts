@@ -6,8 +6,8 @@ import {
   type InstanceHost,
   type InstanceTiming,
 } from '../../../machines/instance.js'
-import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
-import { InstanceManager } from '../../../src/instances/instance-manager.js'
+import type { Instance, InstanceConnection } from '../../../src/command-tasks/instances/instance.js'
+import { InstanceManager } from '../../../src/command-tasks/instances/instance-manager.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { watchState } from '../../support/watched-xstate.js'
 import { elapsed, everyWay, takeEach, type Elapsed, type Way } from './ways.js'

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStore } from 'agent-tasks/store'
-import { identityOf } from '../../../src/process-identity.js'
+import { identityOf } from '../../../src/system/process-identity.js'
 import { crashStore, fileIn, isOnServer } from './crash-store.js'
 import type { StoredTask } from '../../../src/store/store.js'
 

@@ -33,11 +33,11 @@ const wait = functionRunner(
       signal.addEventListener('abort', end)
     }),
 )
-/** Records each attempt of a run when it begins. */
+/** Records each attempt of a run when it begins, with the seed of the host. */
 const noted = (runner: OutputRunner): OutputRunner => ({
   ...runner,
   run: (input, context) => {
-    note('runs', `${input.id} ${context.attempt}`)
+    note('runs', `${input.id} ${context.attempt} ${seed}`)
     return runner.run(input, context)
   },
 })
@@ -132,8 +132,7 @@ if (isLast) {
 const launching = setInterval(() => void launch(), 5)
 process.once('message', () => {
   clearInterval(launching)
-  // The disposal below cancels the active tasks.
-  for (const { id } of manager.getActiveTasks()) note('cancellations', `asked ${id}`)
+  note('stopped', seed)
   void manager.dispose().then(() => {
     note('transcript', END)
     process.exit()

@@ -38,7 +38,7 @@ export interface Faults {
   readonly unconfirmed: readonly string[]
   /** Tasks whose result was delivered although they were cancelled. */
   readonly toldCancelled: readonly string[]
-  /** Attempts that ran twice, or that were too many. */
+  /** Attempts that ran again although no clean end had stopped them, or that were too many. */
   readonly miscounted: readonly string[]
   /** Tasks that ended and are not in the history, or are there twice. */
   readonly notInHistory: readonly string[]
@@ -66,9 +66,6 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
   const recoveries = linesOf('recoveries').map((line) => line.split(' ').map(Number))
   const sum = (column: number): number => recoveries.reduce((total, row) => total + (row[column] ?? 0), 0)
   const repeats = [...tellings].filter(([, told]) => told.length > 1)
-  const runs = linesOf('runs')
-  const isMiscounted = (line: string, at: number): boolean =>
-    runs.indexOf(line) !== at || Number(line.split(' ')[1]) > MAX_ATTEMPTS
   return {
     figures: {
       launches: launched.length,
@@ -89,10 +86,26 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
         .map(([id]) => id),
       unconfirmed: toldAgain(transcript, new Set(linesOf('accepted'))),
       toldCancelled: cancelled('done').filter((id) => tellings.has(id)),
-      miscounted: runs.filter(isMiscounted),
+      miscounted: miscounted(linesOf('runs'), new Set(linesOf('stopped'))),
       notInHistory: [...ended].filter((id) => times(id) !== 1),
     },
   }
+}
+
+/**
+ * Finds attempts that ran again although no clean end had stopped them, or that were too many. A host that is killed uses up the attempts of its runs, and
+ * a host that ends cleanly does not (promise K13).
+ * @param stopped the seeds of the hosts that ended cleanly
+ */
+function miscounted(runs: readonly string[], stopped: ReadonlySet<string>): string[] {
+  const used = new Set<string>()
+  return runs.filter((line) => {
+    const [id = '', attempt = '', host = ''] = line.split(' ')
+    const run = `${id} ${attempt}`
+    const isFault = used.has(run) || used.has(line) || Number(attempt) > MAX_ATTEMPTS
+    used.add(stopped.has(host) ? line : run)
+    return isFault
+  })
 }
 
 /** Finds tasks whose result was delivered again although the earlier delivery was certain. */

@@ -7,7 +7,7 @@
  * - No result may be lost.
  * - No result may be delivered twice. Without a transcript it may be, if it is marked as a possible repeat. But not after a host that delivered it has
  * ended cleanly, and not after the repeat was accepted.
- * - No attempt may run twice.
+ * - No attempt may run twice, unless a clean end has stopped it.
  * - The history must have each task that has ended once.
  * - No program may be left, and no process of others may be touched.
  */

@@ -5,7 +5,14 @@ import { sqliteStore, StoreInUseError } from '../../../src/store/index.js'
 const [file = '', action = '', script = ''] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 const survives = action !== 'launch-guarded'
-const runner = processRunner({ command: 'sh', args: ['-c', script], ...(survives && { survivesHost: true }) })
+/** A test may set shorter times. */
+const { STORE_TEST_TIMEOUT = '60000', STORE_TEST_GRACE = '5000' } = process.env
+const runner = processRunner({
+  command: 'sh',
+  args: ['-c', script],
+  graceMs: Number(STORE_TEST_GRACE),
+  ...(survives && { survivesHost: true }),
+})
 
 function open(): AsyncTaskManager | undefined {
   try {
@@ -16,7 +23,7 @@ function open(): AsyncTaskManager | undefined {
   }
 }
 
-const limits = { timeoutMs: 60_000, budget: { seconds: 60 } } as const
+const limits = { timeoutMs: Number(STORE_TEST_TIMEOUT), budget: { seconds: 60 } } as const
 const manager = open()
 if (manager !== undefined && action.startsWith('launch')) {
   const { id } = manager.launch({ id: 'a', subagentName: 'program', goalPrompt: 'the goal', ...limits }, runner)

@@ -4,7 +4,7 @@ import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext } from '../../../src/engine/runner.js'
 import type { WorkerInput } from '../../../src/bullmq/worker-run.js'
 
-const [url = '', lockMs = '3000', concurrency = '4'] = process.argv.slice(2)
+const [url = '', lockMs = '3000', concurrency = '4', drainMs = 'Infinity'] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
 /**
@@ -37,6 +37,7 @@ const worker = await startWorker({
   subagents: { research: run },
   lockMs: Number(lockMs),
   concurrency: Number(concurrency),
+  drainMs: Number(drainMs),
   log: (log) => say({ log }),
 })
 process.on('SIGTERM', () => {

@@ -1,5 +1,5 @@
 /** A process that owns a store in PostgreSQL, for tests that stop or kill it. It writes one row after another. Each line of its output is JSON. */
-import { postgresStore } from '../../../src/postgres/index.js'
+import { postgresStore } from '../../../src/store/postgres/index.js'
 import { openStore, StoreError, type OpenStore } from '../../../src/store/index.js'
 
 const [connection = '', schema = '', name = '', leaseMs = '500'] = process.argv.slice(2)

@@ -3,7 +3,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import { startMcpStdioServer } from '../../../src/mcp/index.js'
-import { createTelemetry } from '../../../src/telemetry/index.js'
+import { createTelemetry } from '../../../src/observability/telemetry/index.js'
 
 const exporter = new OTLPTraceExporter({ url: process.argv[2] ?? '' })
 const provider = new NodeTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })

@@ -2,7 +2,8 @@
  * A program that receives commands from the test over a connection, and that may start another program of this kind. It ends when its connection ends,
  * so that no program outlives its test.
  *
- * Its argument is JSON: { port, name, ignoresSigterm?, child?: { name, output: 'inherit' | 'ignore', detached?, … } }.
+ * Its argument is JSON: { port, name, ignoresSigterm?, child?: { name, output: 'inherit' | 'ignore', detached?, isHidden?, … } }.
+ * A hidden child does not have the token of the run in its environment.
  * It sends "<name> <pid>" when it has connected, and "SIGTERM" when it ignores that signal. It takes the commands "print <hex>" and "exit <code>".
  */
 import { Buffer } from 'node:buffer'
@@ -26,5 +27,6 @@ createInterface({ input: line }).on('line', (told) => {
 if (child) {
   const stdio = ['ignore', child.output, child.output]
   const spec = JSON.stringify({ port, ...child })
-  spawn(process.execPath, [process.argv[1], spec], { stdio, detached: child.detached === true })
+  const env = child.isHidden === true ? { ...process.env, AGENT_TASKS_RUN: undefined } : process.env
+  spawn(process.execPath, [process.argv[1], spec], { stdio, env, detached: child.detached === true })
 }

@@ -3,7 +3,7 @@ import { generateText, type LanguageModel } from 'ai'
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
 import { toAiSdkTools, type ToolFailure } from 'agent-tasks/adapters/ai-sdk'
-import type { NeutralTools } from '../../../src/adapters/neutral-tools.js'
+import type { NeutralTools } from '../../../src/tools/adapters/neutral-tools.js'
 import type { ToolResult } from '../../../src/tools/tool.js'
 
 declare const model: LanguageModel
@@ -20,6 +20,16 @@ export async function theToolsFitTheSDK(): Promise<void> {
   // @ts-expect-error a neutral tool is a whole tool
   toAiSdkTools({ task: { name: 'task' } })
   expectTypeOf(failure.result).toEqualTypeOf<ToolResult>()
+}
+
+export function aRenamedToolHasItsNewName(): void {
+  const tools = toAiSdkTools(createAgentTasks().tools, { names: { task: 'delegate' } })
+  expectTypeOf(tools.delegate.execute).not.toBeNever()
+  expectTypeOf(tools).toHaveProperty('check_async_tasks')
+  // @ts-expect-error it has another name
+  expectTypeOf(tools.task)
+  // @ts-expect-error no such option
+  toAiSdkTools(createAgentTasks().tools, { name: {} })
 }
 
 export function itTakesToolsByName(): void {

@@ -1,6 +1,6 @@
 /** The types of `agent-tasks/testing/ledger`: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
-import { AsyncTaskManager } from 'agent-tasks'
+import { AsyncTaskManager, type TerminalStatus } from 'agent-tasks'
 import {
   checkDeliveryLog,
   parseDeliveryLog,
@@ -12,7 +12,7 @@ import {
 declare const entry: DeliveryLogEntry
 
 export function anEntryIsNarrowedByItsType(): void {
-  if (entry.type === 'settled') expectTypeOf(entry.status).toEqualTypeOf<'completed' | 'failed' | 'cancelled'>()
+  if (entry.type === 'settled') expectTypeOf(entry.status).toEqualTypeOf<TerminalStatus>()
   if (entry.type === 'leased') expectTypeOf(entry.taskIds).toEqualTypeOf<readonly string[]>()
   // @ts-expect-error a registration carries no list
   if (entry.type === 'registered') expectTypeOf(entry.taskIds)

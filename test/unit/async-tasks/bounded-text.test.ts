@@ -1,15 +1,11 @@
 /** Texts stay within their limit, say how much was cut, and are never cut inside a character. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
-import {
-  boundLines,
-  boundText,
-  checkMaxMessageChars,
-  previewText,
-} from '../../../src/async-tasks/output/bounded-text.js'
-import { readChunk } from '../../../src/async-tasks/output/output-log.js'
+import { boundLines, boundText, messageLength, previewText } from '../../../src/features/output/bounded-text.js'
+import { readChunk } from '../../../src/features/output/output-log.js'
 import { InvalidSettingError } from '../../../src/errors.js'
-import { cutText } from '../../../src/text/cut-text.js'
+import { checkOption } from '../../../src/protocol/option-checks.js'
+import { cutText } from '../../../src/data/cut-text.js'
 import { checkProperty } from '../../support/property.js'
 
 const reading = { tool: 'check_async_tasks', params: { task_id: 'a', action: 'output' } }
@@ -86,13 +82,8 @@ describe('bounded lines', () => {
 })
 
 describe('the setting maxMessageChars', () => {
-  it('is 20000 unless it is given', () => {
-    expect(checkMaxMessageChars()).toBe(20_000)
-    expect(checkMaxMessageChars(200)).toBe(200)
-  })
-
   it.each([199, 0, -1, 200.5, NaN, Infinity])('refuses %d', (value) => {
-    expect(() => checkMaxMessageChars(value)).toThrow(
+    expect(() => checkOption(value, messageLength, ['options', 'maxMessageChars'])).toThrow(
       new InvalidSettingError('maxMessageChars', value, 'an integer >= 200'),
     )
   })

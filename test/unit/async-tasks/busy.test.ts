@@ -1,9 +1,9 @@
 /** Whether the agent is busy: from a function that is polled, or from an Observable. */
 import { BehaviorSubject, concat, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { BusyWatch, type BusySource } from '../../../src/async-tasks/delivery/busy.js'
+import { BusyWatch, type BusySource } from '../../../src/features/delivery/busy.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
-import type { OnError } from '../../../src/callbacks/error-report.js'
+import type { OnError } from '../../../src/isolation/error-report.js'
 
 function withResolvers<T>() {
   let resolve: (value: T) => void = () => undefined
@@ -208,7 +208,8 @@ describe('an Observable', () => {
     busy$.next(false)
     subscription.unsubscribe()
     expect(busy$.observed).toBe(false)
-    busy.idle$.subscribe()
+    const again = busy.idle$.subscribe()
+    onTestFinished(() => again.unsubscribe())
     expect(busy$.observed).toBe(true)
     expect(busy.isBusy()).toBe(true)
   })

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { AsyncTaskManager, createAgentTasks, type AgentTasks } from '../../../src/index.js'
 import { memoryStore, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
-import type { WasDelivered } from '../../../src/async-tasks/delivery/unknown-deliveries.js'
+import type { WasDelivered } from '../../../src/features/delivery/unknown-deliveries.js'
 
 const OUTPUT = { final_message: 'done' }
 const clock = createManualClock()
@@ -21,8 +21,11 @@ interface Life {
 }
 
 /** A host with an auto-trigger. `accepts`: what becomes of its turns. */
-function hostOn(store: Store, options: { accepts?: boolean | Promise<void>; wasDelivered?: WasDelivered } = {}): Life {
-  const { accepts = true, wasDelivered } = options
+function hostOn(
+  store: Store,
+  options: { accepts?: boolean | Promise<void>; wasDelivered?: WasDelivered; maxAsyncTasks?: number } = {},
+): Life {
+  const { accepts = true, wasDelivered, maxAsyncTasks } = options
   const messages: string[] = []
   const tasks = createAgentTasks({
     store,
@@ -36,6 +39,7 @@ function hostOn(store: Store, options: { accepts?: boolean | Promise<void>; wasD
     },
     onError: () => undefined,
     ...(wasDelivered && { wasDelivered }),
+    ...(maxAsyncTasks !== undefined && { maxAsyncTasks }),
   })
   lives.push(tasks)
   return { tasks, manager: tasks.getAsyncTaskManager(), messages }
@@ -107,6 +111,18 @@ describe('an accepted message, with a clean end of its host', () => {
     expect(manager.getTask('a')?.delivery).toBe('delivered')
     await tasks.dispose()
     expect((await hostOn(store).tasks.recovered).uncertain).toEqual([])
+  })
+
+  it('K5: is sent again if it was not delivered, although no record of an ended task need be kept', async () => {
+    const store = memoryStore()
+    const killed = hostOn(store, { maxAsyncTasks: 0 })
+    complete(killed.manager, 'a')
+    await settle()
+    expect(killed.messages).toEqual(['a'])
+    const next = hostOn(store.copy(), { wasDelivered: () => false })
+    await next.tasks.recovered
+    await settle()
+    expect(next.messages).toEqual(['a'])
   })
 
   it('K5: is confirmed on the disk while dispose waits for the runs', async () => {

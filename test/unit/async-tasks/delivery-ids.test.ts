@@ -40,17 +40,22 @@ function end(host: AgentTasks, ...ids: string[]): void {
 }
 
 /** A host after a crash that left a message of which nobody knows whether it arrived. */
-async function hostWithRepeat(options: AgentTasksOptions = {}): Promise<{ host: AgentTasks; store: MemoryStore }> {
+async function hostWithRepeat(options: AgentTasksOptions = {}): Promise<{
+  host: AgentTasks
+  store: MemoryStore
+  crashed: string | undefined
+}> {
   const first = memoryStore()
-  const crashed = hostOn(first)
-  end(crashed, 'a')
-  await crashed.getAsyncTaskManager().lease()?.stored
+  const before = hostOn(first)
+  end(before, 'a')
+  const lease = before.getAsyncTaskManager().lease()
+  await lease?.stored
   const store = first.copy()
   const host = hostOn(store, options)
   await host.recovered
   end(host, 'b')
   await tick()
-  return { host, store }
+  return { host, store, crashed: lease?.deliveryId }
 }
 
 const REPEAT =
@@ -74,12 +79,34 @@ describe('with a store', () => {
     expect(unstored).not.toHaveProperty('stored')
   })
 
-  it('K4: a possible repeat is marked in a reminder, and a result beside it is not', async () => {
-    const { host } = await hostWithRepeat()
+  it('K4: of two turns that begin before the first lease is stored, the second alone has the message', async () => {
+    const host = hostOn(memoryStore())
+    end(host, 'a')
+    await host.manager.stored()
+    const sent: unknown[] = []
+    const takeTurn = async (): Promise<void> => {
+      const { reminder } = host.beforeTurn()
+      await reminder?.stored
+      sent.push([reminder?.taskIds, reminder?.isRepeat])
+      host.afterTurn({ accepted: true })
+    }
+    const [first, second] = await Promise.allSettled([takeTurn(), takeTurn()])
+    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'LEASE_ENDED' } })
+    expect(second.status).toBe('fulfilled')
+    expect(sent).toEqual([[['a'], undefined]])
+    expect(host.manager.getTask('a')?.delivery).toBe('delivered')
+  })
+
+  it('K4: a possible repeat is a message of its own, with the same id, and later results follow', async () => {
+    const { host, crashed } = await hostWithRepeat()
     const { reminder } = host.beforeTurn()
-    expect(reminder).toMatchObject({ taskIds: ['a', 'b'], isRepeat: true })
+    expect(reminder).toMatchObject({ deliveryId: crashed, taskIds: ['a'], isRepeat: true })
     expect(reminder?.text).toMatch(REPEAT)
-    expect(reminder?.text.match(/possible repeat/g)).toHaveLength(1)
+    reminder?.acknowledge()
+    const next = host.beforeTurn().reminder
+    expect(next?.taskIds).toEqual(['b'])
+    expect(next?.deliveryId).not.toBe(crashed)
+    expect(next?.text).not.toContain('possible repeat')
   })
 
   it('K4: a possible repeat is marked in the turn that the auto-trigger starts', async () => {

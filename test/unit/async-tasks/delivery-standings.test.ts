@@ -1,7 +1,7 @@
 /** How the deliveries of an owner stand, and what is left of them when nothing delivers to it any more. */
 import { expect, it, onTestFinished } from 'vitest'
-import type { AutoTriggerOptions } from '../../../src/async-tasks/delivery/auto-trigger.js'
-import { deliveryStandings } from '../../../src/async-tasks/delivery/delivery-standings.js'
+import type { AutoTriggerOptions } from '../../../src/features/delivery/auto-trigger.js'
+import { deliveryStandings } from '../../../src/features/delivery/delivery-standings.js'
 import { setUpTrigger } from './trigger-host.js'
 
 function setUp(options: AutoTriggerOptions = {}) {

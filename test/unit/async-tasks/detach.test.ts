@@ -1,6 +1,6 @@
 /** A foreground task that moves to the background: the slots of each pool, what is refused, and what the next process has of it. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { leaveInBackground } from '../../../src/async-tasks/detaching.js'
+import { leaveInBackground } from '../../../src/features/foreground/detaching.js'
 import { registryOf } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskManager, TaskLimitError, type AsyncTaskManagerOptions, type RetryPolicy } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'

@@ -1,6 +1,6 @@
 /** Durations have the format of seed 002. */
 import { expect, it } from 'vitest'
-import { formatDuration } from '../../../src/text/duration.js'
+import { formatDuration } from '../../../src/data/duration.js'
 
 it.each([
   [0, '0s'],

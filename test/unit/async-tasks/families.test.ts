@@ -20,6 +20,7 @@ import {
 import { memoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { createCheckAsyncTasksTool, createTaskTool, createWaitForAsyncTasksTool } from '../../../src/tools/index.js'
+import { untilAborted } from '../../support/limited-tasks.js'
 import { deferred, setUpHost, settle } from '../tools/tool-host.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
 
@@ -935,11 +936,14 @@ describe('an agent in a run', () => {
     const tasks = createAgentTasks({ subagents: {}, maxAsyncTasks: -1 })
     onTestFinished(() => tasks.dispose())
     const { manager } = tasks
-    const register = (id: string, owner: string) =>
-      manager.registerTask({ id, owner, subagentName: 'agent', goalPrompt: 'g' })
-    register('parent-task', 'main')
-    register('child-task', ownerOfRun('parent-task'))
-    register('other-task', 'main')
+    const launch = (id: string, parentId?: string) =>
+      manager.launch(
+        { id, subagentName: 'agent', goalPrompt: 'g', ...(parentId !== undefined && { parentId }) },
+        untilAborted,
+      )
+    launch('parent-task')
+    launch('child-task', 'parent-task')
+    launch('other-task')
     const shown = async (of: typeof tasks.tools) => {
       const { llmContent } = await of.check_async_tasks.execute({})
       return ['parent-task', 'child-task', 'other-task'].filter((id) => llmContent.includes(id.slice(0, 8)))

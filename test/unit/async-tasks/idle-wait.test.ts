@@ -1,7 +1,7 @@
 /** onIdle resolves when nothing runs or is owed, and says when that may never be. */
 import { describe, expect, it } from 'vitest'
 import { setUpHost, settle } from '../tools/tool-host.js'
-import { pushSubscribers } from '../../../src/async-tasks/delivery/push-subscribers.js'
+import { pushSubscribers } from '../../../src/features/delivery/push-subscribers.js'
 
 function setUp() {
   const host = setUpHost()

@@ -1,6 +1,6 @@
 /** The messages of a run, and of the run that follows it: F5. */
 import { expect, it } from 'vitest'
-import { Inbox, MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../../../src/async-tasks/questions/inbox.js'
+import { Inbox, MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../../../src/features/questions/inbox.js'
 
 const reader = (inbox: Inbox) => inbox.open()[Symbol.asyncIterator]()
 

@@ -155,6 +155,10 @@ it.each(
     await host.launch(`next-${nth}`, { budget: { tokens: 1 } })
     await host.runs.at(-1)?.end()
     manager.lease()?.acknowledge()
+    // Released owners share the room of one owner.
+    await host.launch(`released-${nth}`, { owner: `owner-${nth}` })
+    await host.runs.at(-1)?.end()
+    manager.releaseOwner(`owner-${nth}`)
     await tick()
   }
   expect(manager.getTask('watched')).toBeUndefined()

@@ -3,10 +3,10 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createMachine } from 'xstate'
 import type { AsyncTaskMachine } from '../../../machines/async-task.js'
 import { AsyncTaskManager } from '../../../src/index.js'
-import { childrenOf } from '../../../src/async-tasks/families/families.js'
+import { childrenOf } from '../../../src/features/families/families.js'
 import { registryOf } from '../../../src/async-tasks/manager.js'
 import type { TaskRegistry } from '../../../src/async-tasks/registry.js'
-import { SpentByOwner } from '../../../src/async-tasks/limits/spent-by-owner.js'
+import { OwnerTable } from '../../../src/async-tasks/owner-table.js'
 import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { waitForTasks } from '../../../src/async-tasks/waiting.js'
 import { createManualClock } from '../../../src/testing/index.js'
@@ -78,16 +78,22 @@ describe('a stream of output', () => {
   })
 })
 
-describe('the sums of owners', () => {
-  it('F10: of too many, forget the one that has not spent for the longest', () => {
-    const sums = new SpentByOwner()
-    const owners = Array.from({ length: 1000 }, (_, index) => `owner-${index}`)
-    for (const owner of owners) sums.spent(owner, { tokens: 1 })
-    sums.spent('owner-0', { tokens: 1 })
-    sums.spent('late', { tokens: 1 })
-    expect(sums.of('owner-0')).toEqual({ tokens: 2 })
-    expect(sums.of('owner-1')).toEqual({})
-    expect(sums.of('owner-2')).toEqual({ tokens: 1 })
-    expect(sums.of(undefined)).toEqual({ tokens: 1002 })
+describe('a table of owners', () => {
+  it('drops those that were set longest ago, when there are too many', () => {
+    const table = new OwnerTable<number>({ owners: 3, bytes: Infinity })
+    for (const owner of ['a', 'b', 'c']) expect(table.set(owner, 1)).toEqual([])
+    table.set('a', 2)
+    expect(table.set('d', 1)).toEqual(['b'])
+    expect(['a', 'b', 'c', 'd'].map((owner) => table.get(owner))).toEqual([2, undefined, 1, 1])
+    expect(table.delete('b')).toBe(false)
+    table.delete('a')
+    expect(table.set('e', 1)).toEqual([])
+  })
+
+  it('drops as many as the bytes of their names and values ask for', () => {
+    const table = new OwnerTable<number>({ owners: 100, bytes: 1000 })
+    for (const owner of ['a', 'b', 'c']) table.set(owner, 1)
+    expect(table.set('x'.repeat(200), 1)).toEqual(['a', 'b'])
+    expect(table.size).toBe(2)
   })
 })

@@ -77,7 +77,11 @@ describe('the error names the field', () => {
     ],
     [
       (manager) => manager.launch(input, { run: () => ({}), timeoutMs: 5 } as never),
-      'runner.timeoutMs: got 5, expected one of the names run, name, description, contextSchema, retry, budget, maxConcurrent, rate, durable, releasesSlot, runsElsewhere, survivesHost,',
+      'runner.timeoutMs: got 5, expected one of the names run, name, description, contextSchema, graceMs, retry, budget, idleMs, maxConcurrent, rate, durable, releasesSlot, survivesHost, takesMessages.',
+    ],
+    [
+      (manager) => manager.launch(input, { run: () => ({}), retries: 2 } as never),
+      'runner.retries: got 2, expected a known name; the nearest is retry.',
     ],
     [
       (manager) => manager.tryReserveAsyncSlot({ ttl: 5 } as never),

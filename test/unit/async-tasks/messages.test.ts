@@ -1,7 +1,7 @@
 /** Messages to running tasks: taken at most once, in order, or refused with the reason. */
 import { describe, expect, it } from 'vitest'
 import { functionRunner, type RunContext, type RunFunction } from '../../../src/index.js'
-import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../../../src/async-tasks/questions/inbox.js'
+import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../../../src/features/questions/inbox.js'
 import { deferred, setUpHost, settle } from '../tools/tool-host.js'
 
 /** A task that takes messages when the test lets it. */

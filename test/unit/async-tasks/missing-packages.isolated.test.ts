@@ -3,8 +3,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 
-vi.mock('../../../src/node-builtins.js', async (importOriginal) => {
-  const original = await importOriginal<typeof import('../../../src/node-builtins.js')>()
+vi.mock('../../../src/system/node-builtins.js', async (importOriginal) => {
+  const original = await importOriginal<typeof import('../../../src/system/node-builtins.js')>()
   const createRequire = () => (name: string) => {
     throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' })
   }

@@ -22,13 +22,13 @@ import {
   InvalidInputError,
   type AsyncTaskManagerOptions,
 } from '../../../src/index.js'
-import { FollowedFile } from '../../../src/async-tasks/monitors/followed-file.js'
+import { FollowedFile } from '../../../src/features/monitors/followed-file.js'
 import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
-import { MAX_OWED_NOTES } from '../../../src/async-tasks/notes.js'
+import { MAX_OWED_NOTES } from '../../../src/features/notes/notes.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
-import type { MonitorSource } from '../../../src/async-tasks/monitors/monitors.js'
+import type { MonitorSource } from '../../../src/features/monitors/monitors.js'
 import type { MonitorOptions } from '../../../src/protocol/monitors.js'
 
 const BATCH = 200
@@ -339,6 +339,18 @@ describe('a monitor of a task', () => {
     manager.monitor({ taskId: 'a' }, { match: 'error' })
   })
 
+  it('F17: is refused while all owners together have 1000', async () => {
+    const { manager, launch } = monitored()
+    await launch('a')
+    const monitor = (owner: string) => manager.monitor({ taskId: 'a' }, { match: 'error', owner })
+    const [first] = Array.from({ length: 1000 }, (_, n) => monitor(`owner ${n % 100}`))
+    expect(() => monitor('one more')).toThrow(
+      new AgentTasksError('MONITOR_LIMIT', 'Max monitors of all owners (1000) reached.'),
+    )
+    first?.cancel()
+    expect(() => monitor('one more')).not.toThrow()
+  })
+
   it('F17: leaves nothing behind when the manager is disposed, and cannot be started then', async () => {
     const { manager, launch, clock } = monitored()
     await launch('a')
@@ -643,6 +655,31 @@ describe('a monitor when its process dies', () => {
     expect(rows(copy)).toEqual([])
   })
 
+  it('F17: with a key is one, however often a host that starts it is started, and another one replaces it', async () => {
+    const log = folderWithLog('error 1\n')
+    const store = memoryStore()
+    const monitors = { files: [log.logs] }
+    const rule = { key: 'errors', match: 'error', seconds: 100 }
+    const first = monitored({ store, monitors })
+    const { id } = first.manager.monitor({ file: 'app.log' }, rule)
+    await first.pass(2 * BATCH)
+    const { manager, pass, notes } = await restart(store.copy(), { monitors })
+    expect(manager.monitor({ file: 'app.log' }, rule)).toMatchObject({ id, key: 'errors', endsAt: 101_000 })
+    appendFileSync(log.file, 'error 2\n')
+    await pass(2 * BATCH)
+    expect(notes()).toHaveLength(2)
+    expect(manager.monitors()).toMatchObject([{ id, events: 2 }])
+    const other = manager.monitor({ file: 'app.log' }, { ...rule, match: 'warning' })
+    expect(manager.monitors().map((each) => each.id)).toEqual([other.id])
+    expect(manager.monitor({ file: 'app.log' }, { ...rule, owner: 'other' }).id).not.toBe(other.id)
+    expect(() => manager.monitor({ file: 'missing/../../x' }, { ...rule, match: 'x' })).toThrow(InvalidInputError)
+    expect(manager.monitors()).toHaveLength(2)
+    await pass(2 * BATCH)
+    expect(notes()).toHaveLength(2)
+    // One is that of the first process.
+    expect(log.open()).toBe(3)
+  })
+
   it('M4: reads again what it had counted and not shown, and what its batch has when its row is written', async () => {
     const log = folderWithLog()
     const store = memoryStore()
@@ -671,6 +708,23 @@ describe('a monitor when its process dies', () => {
     expect(pending.notes('two').join('')).not.toContain('error 19')
     await pending.pass(2 * BATCH)
     expect(pending.notes('two').join('')).toContain('error 19')
+  })
+
+  it('M4: counts the bytes of a line that has not ended, whatever its characters', async () => {
+    const log = folderWithLog()
+    const store = memoryStore()
+    const { manager, launch, append, pass } = monitored({ store, monitors: { files: [log.logs] } })
+    await launch('a')
+    manager.monitor({ taskId: 'a' }, { match: 'error' })
+    manager.monitor({ file: 'app.log' }, { match: 'error' })
+    await pass(BATCH)
+    const whole = 'Größe\nerror 1\n'
+    append('a', `${whole}für €5 🐝`)
+    appendFileSync(log.file, `${whole}für €5 🐝`)
+    await pass(2 * BATCH)
+    await manager.stored()
+    const positions = rows(store).map(({ data }) => (data as { position?: number }).position)
+    expect(positions).toEqual([Buffer.byteLength(whole), Buffer.byteLength(whole)])
   })
 
   it('F17: stores an event and its position in one write', async () => {
@@ -751,13 +805,28 @@ describe('a monitor when its process dies', () => {
     expect(later.notes('other')[0]).toMatch(/The monitor has ended: its task has ended\.$/)
   })
 
-  it('M3: of a task that dispose has cancelled ends, and that is owed once', async () => {
+  it('M3, K13: reports what it has matched when its process is closed, and its end when its task has not survived', async () => {
     const store = memoryStore()
     const first = monitored({ store })
     await first.launch('a')
     first.manager.monitor({ taskId: 'a' }, { match: 'error' })
     first.append('a', 'error\n')
     await first.manager.dispose()
+    const { notes, manager } = await restart(store.copy())
+    expect(notes()).toEqual([
+      expect.stringMatching(/error\n```\nThe output goes on at byte 6\.$/),
+      expect.stringMatching(/0 matching line\(s\)\..*The monitor has ended: its task has ended/),
+    ])
+    expect(manager.monitors()).toEqual([])
+  })
+
+  it('M3: of a task that dispose has cancelled ends, and that is owed once', async () => {
+    const store = memoryStore()
+    const first = monitored({ store })
+    await first.launch('a')
+    first.manager.monitor({ taskId: 'a' }, { match: 'error' })
+    first.append('a', 'error\n')
+    await first.manager.dispose({ cancel: true })
     const { notes, manager } = await restart(store.copy())
     expect(notes()).toEqual([expect.stringMatching(/error\n```\n.*The monitor has ended: its task has ended/)])
     expect(manager.monitors()).toEqual([])

@@ -196,12 +196,12 @@ describe('tasks with the same key', () => {
     await expect(keyed('a', 'a\nb')).rejects.toThrow(InvalidInputError)
     await expect(keyed('a', 'k'.repeat(513))).rejects.toThrow(InvalidInputError)
     await expect(launch('a', {}, { maxConcurrent: 0 })).rejects.toThrow(
-      'Setting maxConcurrent: got 0, expected an integer >= 1.',
+      'Setting runner.maxConcurrent: got 0, expected an integer >= 1.',
     )
     await expect(launch('a', {}, { rate: { limit: 501, perMs: 1 } })).rejects.toThrow(
-      'Setting rate.limit: got 501, expected an integer from 1 to 500.',
+      'Setting runner.rate.limit: got 501, expected an integer from 1 to 500.',
     )
-    await expect(launch('a', {}, { rate: { limit: 1, perMs: 0 } })).rejects.toThrow('Setting rate.perMs: got 0')
+    await expect(launch('a', {}, { rate: { limit: 1, perMs: 0 } })).rejects.toThrow('Setting runner.rate.perMs: got 0')
     await expect(launch('a', {}, { rate: { limit: 1 } as never })).rejects.toThrow(/rate\.perMs: got undefined/)
     expect(manager.getAllTasks()).toEqual([])
     expect(() => keyedTasks({ limits: { k: 0 } })).toThrow(InvalidSettingError)
@@ -516,6 +516,32 @@ describe('a wait that would never end', () => {
     await run('s1').end()
     await run('s').end()
     await Promise.all(waits)
+  })
+
+  it('F18: the same while one of two waits of a run has ended, in any order, and not after both', async () => {
+    for (const isFirst of [true, false]) {
+      const { keyed, child, run } = keyedTasks()
+      await keyed('a', 'one')
+      await keyed('b', 'two')
+      child('a', 'a1', { concurrencyKey: 'two' })
+      child('a', 'a2')
+      child('b', 'b1', { concurrencyKey: 'one' })
+      await tick()
+      const abort = new AbortController()
+      const { children } = run('a').context
+      const waits = (isFirst ? ['a2', 'a1'] : ['a1', 'a2']).map((id) =>
+        children.waitFor([id], { signal: abort.signal }),
+      )
+      await run('a2').end()
+      await waits[isFirst ? 0 : 1]
+      await expect(run('b').context.children.waitFor(['b1'])).rejects.toMatchObject({ code: 'DEADLOCK' })
+      abort.abort()
+      await expect(waits[isFirst ? 1 : 0]).rejects.toBe(abort.signal.reason)
+      const waited = run('b').context.children.waitFor(['b1'])
+      await run('a').end()
+      await run('b1').end()
+      expect((await waited).settled).toHaveLength(1)
+    }
   })
 
   it('F18: the same for a task that a run launches in place', async () => {

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { createAgentTasks } from '../../../src/index.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
-import { addNote, MAX_OWED_NOTES } from '../../../src/async-tasks/notes.js'
+import { AsyncTaskReminderService } from '../../../src/features/delivery/reminder-service.js'
+import { addNote, MAX_OWED_NOTES } from '../../../src/features/notes/notes.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createWaitForAsyncTasksTool } from '../../../src/tools/index.js'
 

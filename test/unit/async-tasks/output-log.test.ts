@@ -1,6 +1,6 @@
 /** Parts of a text that begin and end at whole characters, and the cursors between them. */
 import { expect, it } from 'vitest'
-import { OutputLog, readChunk } from '../../../src/async-tasks/output/output-log.js'
+import { OutputLog, readChunk } from '../../../src/features/output/output-log.js'
 
 /** `a`, `é` in 2 bytes, `漢` in 3 and `😀` in 4: characters begin at 0, 1, 3, 6 and the text ends at 10. */
 const BYTES = new TextEncoder().encode('aé漢😀')

@@ -322,16 +322,20 @@ describe('a pause', () => {
     expect(manager.pauses()).toEqual([])
   })
 
-  it('F19: is bounded in number', () => {
+  it('F19: is bounded in bytes, and 10,000 owners may be paused', () => {
     const { manager } = pausedTasks()
-    for (let n = 0; n < 1000; n++) manager.pause(`owner ${n}`)
-    expect(() => manager.pause('one more')).toThrow(
-      /owner: got "one more", expected an owner that is already paused, because at most 1000 owners/,
-    )
-    expect(manager.pause('owner 7', { deliveries: 'hold' })).toMatchObject({ deliveries: 'hold' })
+    const nameOf = (n: number): string => `owner ${n} `.padEnd(520, 'x')
+    const by = 'x'.repeat(100)
+    let count = 0
+    expect(() => {
+      for (; count < 30_000; count += 1) manager.pause(nameOf(count), { by })
+    }).toThrow(/expected an owner that is already paused, because \d+ owners are paused, and no more can be/)
+    expect(count).toBeGreaterThan(10_000)
+    expect(() => manager.pause('one more')).toThrow('owner: got "one more"')
+    expect(manager.pause(nameOf(7), { deliveries: 'hold' })).toMatchObject({ deliveries: 'hold' })
     expect(manager.pause()).toMatchObject({ deliveries: 'send' })
     manager.resume()
-    manager.resume('owner 7')
+    manager.resume(nameOf(7))
     expect(manager.pause('one more')).toMatchObject({ owner: 'one more' })
   })
 })
@@ -419,6 +423,36 @@ describe('the results of a paused owner', () => {
     manager.pause('main', { deliveries: 'send' })
     await pass(0)
     expect(texts).toEqual([expect.anything(), expect.stringContaining('the second')])
+  })
+
+  it('F19: keep no question and no note from waking an idle agent while they are held', async () => {
+    for (const paused of ['main', undefined]) {
+      const { manager, launch, run, pass } = pausedTasks()
+      const texts: string[] = []
+      const service = new AsyncTaskReminderService(manager)
+      const trigger = new AsyncTaskAutoTrigger(
+        manager,
+        service,
+        () => false,
+        (text) => texts.push(text),
+      )
+      onTestFinished(trigger.subscribe())
+      await launch('a')
+      await launch('b')
+      manager.pause(paused, { deliveries: 'hold' })
+      await run('a').end('the first')
+      const answer = run('b').context.ask({ message: 'Which?' })
+      await pass(0)
+      expect(texts).toEqual([expect.stringContaining('Which?')])
+      const [question] = manager.getTask('b')?.questions ?? []
+      manager.answerTask('b', question?.id ?? '', { action: 'decline' })
+      await answer
+      manager.schedule({ in: 0, message: 'Look at the build.' })
+      await pass(0)
+      expect(texts).toEqual([expect.anything(), expect.stringContaining('Look at the build.')])
+      expect(texts.join('\n')).not.toContain('the first')
+      expect(manager.getTask('a')?.delivery).toBe('owed')
+    }
   })
 
   it('F19: say that what waits waits for people', async () => {

@@ -1,7 +1,7 @@
 /** A7: a task whose record was pruned is not one that never existed, to anyone who looks it up. */
 import { describe, expect, it } from 'vitest'
 import { createAgentTasks } from '../../../src/index.js'
-import { PrunedTasks } from '../../../src/async-tasks/recovery/pruned-tasks.js'
+import { PrunedTasks } from '../../../src/features/history/pruned-tasks.js'
 import { createManualClock } from '../../../src/testing/index.js'
 
 const entry = (id: string, owner = 'main') =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { addresseeOf } from '../../../src/async-tasks/questions/question-addressee.js'
+import { addresseeOf } from '../../../src/features/questions/question-addressee.js'
 import { AsyncTaskManager } from '../../../src/index.js'
 
 it('F6: a question of a task whose owner is a run that is gone stays with that owner', () => {

@@ -7,7 +7,7 @@ import {
   questionWords,
   valueAnswer,
   writtenAnswer,
-} from '../../../src/async-tasks/questions/question-texts.js'
+} from '../../../src/features/questions/question-texts.js'
 
 const asking = (properties: object, more: object = {}): TaskQuestion => ({
   id: 'question-1',

@@ -3,7 +3,7 @@ import fs, { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { storedRun } from '../../../src/async-tasks/recovery/interrupted-runs.js'
+import { launchedRun } from '../../../src/async-tasks/recovery/stored-run.js'
 import { launches } from '../../../src/async-tasks/run-plan.js'
 import { toFlatRunner } from '../../../src/engine/definition.js'
 import { AsyncTaskManager, type AsyncTaskManagerOptions, type RetryPolicy, type Runner } from '../../../src/index.js'
@@ -117,6 +117,22 @@ describe('tasks that wait', () => {
     const last = await nextProcess(next.store, { run: untilAborted }, { maxAsyncTasks: 0, whenFull: 'queue' })
     expect(['b', 'e', 'd'].map((id) => last.manager.queuePosition(id))).toEqual([1, 2, 3])
   })
+
+  it('F8: keep the order of their launches, however long each reading of the clocks takes', async () => {
+    const store = memoryStore()
+    const { launch } = limitedTasks({ store, maxAsyncTasks: 0, whenFull: 'queue' })
+    const ids = Array.from({ length: 40 }, (_, index) => `t${index}`)
+    for (const id of ids) await launch(id)
+    await tick()
+    const clock = createManualClock(9_000)
+    let read = 0
+    // The system clock counts whole milliseconds, and the monotonic clock parts of them.
+    const passed = (): number => (read += 0.37)
+    const timely = { ...clock, now: () => Math.floor(9_000 + passed()), monotonic: () => 500 + passed() }
+    const options = { maxAsyncTasks: 0, whenFull: 'queue', clock: timely } as const
+    const { manager } = await nextProcess(store, { run: untilAborted }, options)
+    expect(ids.map((id) => manager.queuePosition(id))).toEqual(ids.map((_, index) => index + 1))
+  })
 })
 
 describe('a task that waits, of a run that has died', () => {
@@ -200,16 +216,16 @@ describe('what is stored of a run', () => {
 
   it('K7: is its further input up to a mebibyte of JSON', () => {
     const exact = { x: 'y'.repeat(1024 * 1024 - '{"x":""}'.length) }
-    expect(storedRun(runner(), exact)['params']).toBe(exact)
-    expect(storedRun(runner(), { x: `${exact.x}y` })['params']).toBeNull()
+    expect(launchedRun(runner(), exact)['params']).toBe(exact)
+    expect(launchedRun(runner(), { x: `${exact.x}y` })['params']).toBeNull()
     // An umlaut takes two bytes.
-    expect(storedRun(runner(), { x: 'ü'.repeat(600_000) })['params']).toBeNull()
-    expect(storedRun(runner())).toEqual({ params: {} })
+    expect(launchedRun(runner(), { x: 'ü'.repeat(600_000) })['params']).toBeNull()
+    expect(launchedRun(runner())).toEqual({ params: {} })
   })
 
   it('K6: is nothing where only this process can run it, and a key of its own where its program survives', () => {
-    expect(storedRun(runner({ isBound: true }), { x: 1 })).toEqual({})
-    const [first, second] = [storedRun(runner({ survivesHost: true })), storedRun(runner({ survivesHost: true }))]
+    expect(launchedRun(runner({ isBound: true }), { x: 1 })).toEqual({})
+    const [first, second] = [launchedRun(runner({ survivesHost: true })), launchedRun(runner({ survivesHost: true }))]
     expect(first['key']).toMatch(/^[0-9a-f-]{36}$/)
     expect(first['key']).not.toBe(second['key'])
   })

@@ -6,7 +6,7 @@ import {
   AsyncTaskReminderService,
   NOTIFICATION_NOTICE,
   type ReminderServiceOptions,
-} from '../../../src/async-tasks/delivery/reminder-service.js'
+} from '../../../src/features/delivery/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
@@ -320,9 +320,10 @@ describe('a result that JSON cannot hold', () => {
     const first = reminders.leaseReminder()
     expect(first?.taskIds).toEqual(['huge', 'small'])
     expect(first?.text.length).toBeLessThanOrEqual(20_000)
+    const huge = manager.getTask('huge')!
     first?.acknowledge()
     expect(manager.getPendingNotifications()).toEqual([])
-    const whole = reminders.formatCompletionNotification(manager.getTask('huge')!)
+    const whole = reminders.formatCompletionNotification(huge)
     expect(whole).toContain('items left out]')
     expect(whole.length).toBeLessThan(11_000_000)
   })

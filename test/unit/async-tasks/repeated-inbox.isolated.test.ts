@@ -35,7 +35,7 @@ it('F7: a repeated task takes messages when the program of its last attempt had 
   onTestFinished(() => second.dispose())
   expect(await second.recovered).toMatchObject({ retried: ['a'] })
   left.isLeft = false
-  clock.advance(10)
+  clock.advance(50)
   await tick()
   expect(second.sendToTask('a', 'two')).toEqual({ sent: true })
   expect(second.sendToTask('a', 'end')).toEqual({ sent: true })

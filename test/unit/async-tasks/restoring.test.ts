@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { toRestoredRecords } from '../../../src/async-tasks/recovery/restoring.js'
 import { InvalidInputError } from '../../../src/errors.js'
-import type { RestorableRecord } from '../../../src/protocol/async-tasks.js'
+import type { RestorableRecord } from '../../../src/protocol/record-fields.js'
 
 const NOW = 9_000
 const base = (id: string, more: Partial<RestorableRecord> = {}): RestorableRecord => ({

@@ -1,9 +1,9 @@
 /** Long results in messages: what is shown, what is said about the rest, and what is copied. */
 import { describe, expect, it, vi } from 'vitest'
 import { AsyncTaskManager, AsyncTaskReminderService, createAgentTasks, type OutputObject } from 'agent-tasks'
-import { boundNotification } from '../../../src/async-tasks/delivery/notifications.js'
-import { PREVIEW_BYTES, previewJson } from '../../../src/async-tasks/output/result-preview.js'
-import { estimateJsonChars } from '../../../src/json/json-text.js'
+import { boundNotification } from '../../../src/features/delivery/notifications.js'
+import { PREVIEW_BYTES, previewJson } from '../../../src/features/output/result-preview.js'
+import { estimateJsonChars } from '../../../src/data/json-text.js'
 
 const HUGE = 100 * 1024 * 1024
 

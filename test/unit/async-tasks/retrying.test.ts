@@ -10,6 +10,7 @@ const run = (reason: unknown, more: Partial<FailedRun> = {}): FailedRun => ({
   couldNotStart: false,
   isOverdue: false,
   isOverBudget: false,
+  stops: 0,
   ...more,
 })
 const delayOf = (reason: unknown, more: Partial<FailedRun> = {}, of: Partial<RetryPolicy> = {}) =>
@@ -35,6 +36,16 @@ it.each<[string, number | undefined, unknown, Partial<FailedRun>, Partial<RetryP
   ['a program that could not start', 100, { code: 'PROCESS_NOT_STARTED' }, {}, { on: ['start-failed'] }],
   ['another that could not start', 100, { code: 'START_FAILED' }, {}, { on: ['start-failed'] }],
   ['one that was interrupted', 100, { code: 'INTERRUPTED' }, {}, { on: ['interrupted'] }],
+  ['one that was stopped, at once', 0, { code: 'INTERRUPTED' }, { stops: 1 }, { on: ['interrupted'] }],
+  ['one that was stopped in its last attempt', 0, { code: 'INTERRUPTED' }, { stops: 4, attempt: 3 }, {}],
+  ['one that was stopped five times in a row', undefined, { code: 'INTERRUPTED' }, { stops: 5 }, {}],
+  [
+    'one that was stopped, where that is not repeated',
+    undefined,
+    { code: 'INTERRUPTED' },
+    { stops: 1 },
+    { on: ['timeout'] },
+  ],
   ['one with the status 429', 100, { status: 429 }, {}, { on: ['rate-limited'] }],
   ['one with that status as text', 100, { status: '429' }, {}, { on: ['rate-limited'] }],
   ['one with another status', undefined, { status: 500 }, {}, {}],

@@ -264,14 +264,14 @@ describe('a clock on the wall that is set', () => {
     expect(notes().filter((note) => note.startsWith('in'))).toHaveLength(1)
   })
 
-  it('F16: counts the missed firings of a cron expression up to ten', async () => {
+  it('F16: counts the missed firings of a cron expression up to ten, and says when the last one was due', async () => {
     const { schedule, pass, clock, notes, manager } = scheduledTasks()
     schedule({ cron: '* * * * *', ...wake })
     clock.jump(5 * HOUR)
     await pass(30 * SECOND)
     expect(notes()).toEqual([
-      expect.stringContaining(
-        '; at least 10 firings fell due while the host was not running; next 2027-01-04 17:01:00',
+      expect.stringMatching(
+        /due 2027-01-04 17:00:00 .*; at least 10 firings fell due while the host was not running; next 2027-01-04 17:01:00/,
       ),
     ])
     expect(manager.schedules()).toMatchObject([{ missedFirings: 10 }])
@@ -412,6 +412,39 @@ describe('limits of schedules', () => {
     schedule({ in: HOUR, ...wake })
     const none = scheduledTasks({ schedules: { maxPerOwner: 0 } })
     expect(() => none.schedule({ in: HOUR, ...wake })).toThrow(AgentTasksError)
+  })
+
+  it('F16: all owners together have at most 10,000', () => {
+    const { schedule, manager } = scheduledTasks()
+    for (let n = 0; n < 10_000; n += 1) schedule({ in: HOUR, owner: `owner ${n % 100}`, ...wake })
+    expect(() => schedule({ in: HOUR, owner: 'one more', ...wake })).toThrow(
+      new AgentTasksError('SCHEDULE_LIMIT', 'Max schedules of all owners (10000) reached.'),
+    )
+    manager.cancelSchedule(manager.schedules()[0]?.id ?? '')
+    schedule({ in: HOUR, owner: 'one more', ...wake })
+  })
+
+  it('F16: an owner that takes no notes gets no more of them from schedules that fire once', async () => {
+    const { schedule, manager, notes, pass } = scheduledTasks()
+    const refused: unknown[] = []
+    for (let round = 0; round < 14; round += 1) {
+      for (let n = 0; n < 100; n += 1) {
+        try {
+          schedule({ in: MINUTE, ...wake })
+        } catch (error) {
+          refused.push(error)
+        }
+      }
+      await pass(2 * MINUTE)
+    }
+    expect([notes().length, refused.length]).toEqual([200, 1200])
+    expect(refused[0]).toMatchObject({
+      code: 'SCHEDULE_LIMIT',
+      message: 'Max undelivered notes of an owner (200) reached: 200 are owed to "main". Deliver them first.',
+    })
+    schedule({ in: MINUTE, owner: 'ada', ...wake })
+    manager.lease({ owner: 'main' })?.acknowledge()
+    schedule({ in: MINUTE, ...wake })
   })
 
   it('F16: one fires every 10 s at most, or as often as the option says', async () => {

@@ -1,7 +1,7 @@
 /** Short ids are unique: what a list shows identifies a task. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
-import { shortIds } from '../../../src/async-tasks/short-ids.js'
+import { shortIds } from '../../../src/features/task-ids/short-ids.js'
 import { checkProperty } from '../../support/property.js'
 
 describe('short ids', () => {

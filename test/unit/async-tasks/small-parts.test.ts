@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskEntry } from '../../../machines/task-entry.js'
-import { DeadlineTimer } from '../../../src/async-tasks/limits/deadline-timer.js'
-import { ListedIds } from '../../../src/async-tasks/listed-ids.js'
-import { OpenQuestions } from '../../../src/async-tasks/questions/open-questions.js'
-import { PrunedTasks } from '../../../src/async-tasks/recovery/pruned-tasks.js'
-import { PushSubscribers } from '../../../src/async-tasks/delivery/push-subscribers.js'
-import { folderName, RunFiles } from '../../../src/async-tasks/output/run-files.js'
+import { DeadlineTimer } from '../../../src/features/limits/deadline-timer.js'
+import { ListedIds } from '../../../src/features/task-ids/listed-ids.js'
+import { OpenQuestions } from '../../../src/features/questions/open-questions.js'
+import { PrunedTasks } from '../../../src/features/history/pruned-tasks.js'
+import { PushSubscribers } from '../../../src/features/delivery/push-subscribers.js'
+import { folderName, RunFiles } from '../../../src/features/output/run-files.js'
 import { TaskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { QuestionWithdrawnError } from '../../../src/errors.js'
 import { createManualClock } from '../../../src/testing/index.js'
@@ -110,7 +110,7 @@ describe('the open questions of a run', () => {
       ['q3', true],
     ])
     questions.answer('q3', { action: 'decline' } as never)
-    questions.withdraw({ id: 'a' } as never)
+    questions.withdraw({ id: 'a' })
     await new Promise((resolve) => setImmediate(resolve))
     expect(ended).toEqual([['q1', true]])
   })

@@ -125,6 +125,40 @@ describe('a launch', () => {
     expect(memory.contents().tasks).toMatchObject([{ id: 'a', status: 'completed', delivery: 'owed' }])
   })
 
+  it('K1: whose task was cancelled while it was being stored is stored with its end, later', async () => {
+    const { store, state, memory } = breakableStore()
+    const clock = createManualClock()
+    const manager = managerOn(store, { clock, onError: () => undefined })
+    const run = vi.fn(() => Promise.resolve(OUTPUT))
+    state.isBroken = true
+    manager.launch(task('a'), run)
+    const stored = manager.stored()
+    expect(manager.cancelTask('a')).toBe(true)
+    await expect(stored).rejects.toThrow(StoreError)
+    expect(manager.getTask('a')).not.toHaveProperty('errorCode')
+    state.isBroken = false
+    clock.advance(100)
+    expect(memory.contents().tasks).toMatchObject([{ id: 'a', status: 'cancelled', delivery: 'none' }])
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  it('K1, F5: that is refused leaves the tasks of its run to its owner, who gets their results', async () => {
+    const { store, state } = breakableStore()
+    const manager = managerOn(store, { clock: createManualClock(), onError: () => undefined })
+    state.isBroken = true
+    manager.registerTask(task('parent'))
+    const refused = expect(manager.stored()).rejects.toThrow(StoreError)
+    // The write has begun, and the child is in the next one.
+    await Promise.resolve()
+    state.isBroken = false
+    manager.launch({ ...task('child', 'run:parent'), parentId: 'parent' }, () => Promise.resolve(OUTPUT))
+    await refused
+    expect(manager.getTask('parent')).toMatchObject({ status: 'failed', errorCode: 'NOT_STORED', delivery: 'none' })
+    await tick()
+    expect(manager.getTask('child')).toMatchObject({ status: 'completed', owner: 'main' })
+    expect(manager.getPendingNotifications('main').map(({ id }) => id)).toEqual(['child'])
+  })
+
   it('K1: does not start when its task was cancelled, or everything was disposed, in the same tick', async () => {
     const store = memoryStore()
     const manager = managerOn(store, { maxAsyncTasks: 1 })
@@ -139,8 +173,9 @@ describe('a launch', () => {
     expect(run).not.toHaveBeenCalled()
     expect(store.contents().tasks.map(({ id, status }) => [id, status])).toEqual([
       ['a', 'cancelled'],
-      ['b', 'cancelled'],
+      ['b', 'running'],
     ])
+    expect(store.contents().tasks[1]).toMatchObject({ attempt: 1, run: { hasNotBegun: true } })
   })
 })
 
@@ -268,6 +303,35 @@ describe('a message', () => {
     refused?.release()
     state.isBroken = false
     expect(manager.lease()?.tasks.map(({ id }) => id)).toEqual(['a'])
+  })
+
+  it('K3: is not handed out any more when it was released before it was stored, and cannot have arrived', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    await manager.stored()
+    const released = manager.lease()
+    released?.release({ mayHaveArrived: true })
+    const next = manager.lease()
+    expect(next?.deliveryId).not.toBe(released?.deliveryId)
+    expect(next?.tasks[0]).not.toHaveProperty('isRepeat')
+    await expect(released?.stored).rejects.toMatchObject({ code: 'LEASE_ENDED' })
+    await next?.stored
+    next?.release({ mayHaveArrived: true })
+    expect(manager.lease()?.tasks).toMatchObject([{ id: 'a', isRepeat: true }])
+  })
+
+  it('K3: may be sent when it was accepted before it was stored', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    await manager.stored()
+    const lease = manager.lease()
+    lease?.acknowledge()
+    await lease?.stored
+    expect(manager.getTask('a')?.delivery).toBe('delivered')
   })
 
   it('K3: is not handed out any more when everything was disposed of before it was stored', async () => {
@@ -555,7 +619,7 @@ describe('a store that cannot be written when its manager is disposed', () => {
     manager.registerTask(task('a'))
     await manager.stored()
     state.isBroken = true
-    await manager.dispose()
+    await manager.dispose({ cancel: true })
     expect(errors[0]).toMatchObject(['store', { code: 'STORE_FULL' }])
     expect(memory.contents().tasks).toMatchObject([{ id: 'a', status: 'running' }])
     expect(managerOn(memory.copy()).getTask('a')).toMatchObject({ errorCode: 'INTERRUPTED' })

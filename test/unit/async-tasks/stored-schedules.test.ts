@@ -1,6 +1,6 @@
 /** What a crash, a restart and a broken store leave of schedules: F16. */
 import { describe, expect, it } from 'vitest'
-import type { AsyncTaskManagerOptions } from '../../../src/index.js'
+import { AgentTasksError, InvalidInputError, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { tick, untilAborted } from '../../support/limited-tasks.js'
@@ -34,6 +34,79 @@ function storedTasks(store: MemoryStore = memoryStore(), start = START, options:
     },
   }
 }
+
+describe('a schedule with a key', () => {
+  const nightly = { key: 'nightly', cron: '0 9 * * *', ...launch } as const
+
+  it('F16: is one, however often a host that creates it is started', async () => {
+    const { schedule, next, manager } = storedTasks()
+    const rules = [nightly, { key: 'poll', every: HOUR, ...wake }, { key: 'later', in: 3 * HOUR, ...wake }] as const
+    const first = rules.map((rule) => schedule(rule))
+    await manager.stored()
+    const later = await next(START + HOUR / 2)
+    const again = rules.map((rule) => later.schedule(rule))
+    expect(again.map(({ id }) => id)).toEqual(first.map(({ id }) => id))
+    expect(again.map((each) => each.next)).toEqual([START + 21 * HOUR, START + HOUR, START + 3 * HOUR])
+    await later.pass(HOUR / 2)
+    expect(later.notes()).toHaveLength(1)
+    later.schedule(rules[1])
+    expect(later.manager.schedules()).toMatchObject([{ key: 'poll', fired: 1 }, { key: 'later' }, { key: 'nightly' }])
+  })
+
+  it('F16: is created again when it has fired for the last time', async () => {
+    const { schedule, pass, notes, manager } = scheduledTasks()
+    const soon = { key: 'soon', in: MINUTE, ...wake } as const
+    schedule(soon)
+    await pass(2 * MINUTE)
+    expect(manager.schedules()).toEqual([])
+    schedule(soon)
+    await pass(2 * MINUTE)
+    expect(notes()).toHaveLength(2)
+  })
+
+  it('F16: is replaced by another rule, and does not overlap what it has launched', async () => {
+    const { schedule, pass, runs, manager } = scheduledTasks()
+    const { id } = schedule({ key: 'scan', every: MINUTE, ...launch })
+    await pass(MINUTE)
+    const changed = schedule({ key: 'scan', every: 2 * MINUTE, ...launch })
+    expect(changed).toMatchObject({ id, next: START + 3 * MINUTE })
+    await pass(2 * MINUTE)
+    expect(runs).toHaveLength(1)
+    expect(manager.schedules()).toMatchObject([{ id, every: 2 * MINUTE, fired: 0, skippedFirings: 1 }])
+    expect(changed.cancel()).toBe(true)
+    expect(manager.schedules()).toEqual([])
+  })
+
+  it('F16: at a time is the same one for the same time only', () => {
+    const { schedule, manager } = scheduledTasks()
+    const at = (hour: number) => ({ key: 'call', at: new Date(START + hour * HOUR), ...wake })
+    const first = schedule(at(1))
+    expect(schedule(at(1))).toMatchObject({ id: first.id, next: START + HOUR })
+    expect(schedule(at(2))).toMatchObject({ id: first.id, next: START + 2 * HOUR })
+    expect(manager.schedules()).toHaveLength(1)
+  })
+
+  it('F16: is refused as a whole when its new rule is invalid, and needs no room when it exists', () => {
+    const { schedule, manager } = scheduledTasks({ schedules: { maxPerOwner: 1 } })
+    schedule(nightly)
+    expect(() => schedule({ ...nightly, cron: '61 9 * * *' })).toThrow(InvalidInputError)
+    expect(() => schedule({ ...nightly, key: '' })).toThrow(InvalidInputError)
+    expect(() => schedule({ ...nightly, key: 'other' })).toThrow(AgentTasksError)
+    expect(schedule({ ...nightly, cron: '0 10 * * *' }).next).toBe(START + 22 * HOUR)
+    expect(manager.schedules()).toHaveLength(1)
+  })
+
+  it('F16: is that of its owner, and an heir keeps its own', () => {
+    const { schedule, manager } = scheduledTasks()
+    schedule({ ...nightly, owner: 'ada' })
+    schedule({ ...nightly, owner: 'bob' })
+    expect(manager.schedules()).toHaveLength(2)
+    manager.releaseOwner('ada', { to: 'bob' })
+    const keys = manager.schedules('bob').map(({ key }) => key)
+    expect(keys.filter((key) => key === 'nightly')).toHaveLength(1)
+    expect(keys).toHaveLength(2)
+  })
+})
 
 describe('a schedule in a store', () => {
   it('F16: is a row, which goes when it is cancelled, and stays when its manager is disposed', async () => {

@@ -12,14 +12,14 @@ import {
 } from '../../../src/index.js'
 import { Persistence } from '../../../src/async-tasks/recovery/persistence.js'
 import { runWhenGone } from '../../../src/async-tasks/recovery/interrupted-runs.js'
-import { RUN_TOKEN } from '../../../src/engine/reap.js'
-import { identityOf } from '../../../src/process-identity.js'
+import { RUN_TOKEN } from '../../../src/engine/run-token.js'
+import { identityOf } from '../../../src/system/process-identity.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { createRunContext } from '../../support/run-context.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
-import { openLease } from '../../../src/async-tasks/delivery/leases.js'
+import { openLease } from '../../../src/features/delivery/leases.js'
 
 const retry = { attempts: 5, on: ['timeout', 'interrupted'], backoff: { initialMs: 0 } } as const
 
@@ -147,7 +147,7 @@ it('F9: a run that is cancelled while the program of the last attempt ends does 
   controller.abort(new Error('cancelled'))
   child.kill('SIGKILL')
   await once(child, 'exit')
-  clock.advance(10)
+  clock.advance(50)
   expect(await ended).toEqual(new Error('cancelled'))
   expect(run).not.toHaveBeenCalled()
   expect(clock.pending).toBe(0)

@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager, createAgentTasks, functionRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
-import { PastTasks } from '../../../src/kernel/past-tasks.js'
+import { PastTasks } from '../../../src/store/history/past-tasks.js'
 import { memoryStore, type MemoryStore, type PastTask, type Store } from '../../../src/store/index.js'
 import { createCheckAsyncTasksTool } from '../../../src/tools/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
+import { waitFor } from '../../support/wait-for.js'
 
 const runner = functionRunner(({ goalPrompt }) =>
   goalPrompt.includes('fail')
@@ -152,11 +153,11 @@ describe('a history that cannot be written', () => {
     const onError = vi.fn()
     const failing = create({ store: storeWith(() => Promise.reject(new Error('no room'))), onError })
     await runTasks(failing, 80)
-    await vi.waitFor(() =>
+    await waitFor(() =>
       expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'no room' }), { source: 'store' }),
     )
     const { id } = failing.manager.launch({ subagentName: 'agent', goalPrompt: 'later' }, runner)
-    await vi.waitFor(() => expect(failing.manager.getPendingNotifications().map((task) => task.id)).toEqual([id]))
+    await waitFor(() => expect(failing.manager.getPendingNotifications().map((task) => task.id)).toEqual([id]))
   })
 
   it.each([
@@ -176,7 +177,7 @@ describe('a history that cannot be written', () => {
 
     const next = create({ store: memory })
     await next.manager.recovered
-    await vi.waitFor(async () => expect(await allPages(next.manager)).toEqual([...ids].reverse()))
+    await waitFor(async () => expect(await allPages(next.manager)).toEqual([...ids].reverse()))
     await next.manager.dispose()
     expect(memory.contents().tasks.length).toBeLessThan(20)
   })
@@ -279,7 +280,7 @@ it('tasks are added to the history in batches of fifty, and the rest when it is 
   const add = vi.fn((tasks: readonly PastTask[]) => memory.history?.add(tasks) ?? Promise.resolve())
   const made = create({ store: storeWith(add, memory) })
   const ids = await runTasks(made, 90)
-  await vi.waitFor(() => expect(add.mock.calls.map(([tasks]) => tasks.length)).toEqual([50]))
+  await waitFor(() => expect(add.mock.calls.map(([tasks]) => tasks.length)).toEqual([50]))
   // A crash now loses none of them.
   const next = create({ store: memory.copy() })
   await next.manager.recovered
@@ -336,10 +337,10 @@ describe('A4: an id that a past task has', () => {
     const { manager, memory, runs, counted } = await withPast()
     manager.launch(again, counted)
     await manager.stored()
-    await vi.waitFor(() => expect(manager.getTask('t000')).toMatchObject(refused))
+    await waitFor(() => expect(manager.getTask('t000')).toMatchObject(refused))
     expect(manager.lease()).toBeUndefined()
     const { id } = manager.launch({ subagentName: 'agent', goalPrompt: 'other' }, counted)
-    await vi.waitFor(() => expect(manager.getTask(id)?.status).toBe('completed'))
+    await waitFor(() => expect(manager.getTask(id)?.status).toBe('completed'))
     await manager.stored()
     expect(runs).toEqual(['other'])
     expect(memory.contents().tasks.map((task) => task.id)).not.toContain('t000')
@@ -352,8 +353,8 @@ describe('A4: an id that a past task has', () => {
     manager.launch(again, counted)
     manager.registerTask({ ...again, id: 't001' })
     await manager.stored()
-    await vi.waitFor(() => expect(manager.getTask('t000')).toMatchObject(refused))
-    await vi.waitFor(() => expect(manager.getTask('t001')).toMatchObject(refused))
+    await waitFor(() => expect(manager.getTask('t000')).toMatchObject(refused))
+    await waitFor(() => expect(manager.getTask('t001')).toMatchObject(refused))
     manager.cancelTask(id)
     await manager.stored()
     expect([runs, manager.getActiveTasks()]).toEqual([[], []])
@@ -374,7 +375,7 @@ describe('A4: an id that a past task has', () => {
     await manager.stored()
     expect(runs).toEqual([])
     answer(new Error('unreadable'))
-    await vi.waitFor(() => expect(runs).toEqual(['again']))
+    await waitFor(() => expect(runs).toEqual(['again']))
     expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'unreadable' }), { source: 'store' })
   })
 })

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
-import { lookUpTask, shortTaskIds, visibleTasks } from '../../../src/async-tasks/task-lookup.js'
-import { listedIds } from '../../../src/async-tasks/listed-ids.js'
+import { lookUpTask, shortTaskIds, visibleTasks } from '../../../src/features/task-ids/task-lookup.js'
+import { listedIds } from '../../../src/features/task-ids/listed-ids.js'
 
 function managerWith(tasks: Record<string, string>) {
   const manager = new AsyncTaskManager({ maxAsyncTasks: -1 })

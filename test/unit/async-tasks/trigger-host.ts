@@ -5,11 +5,11 @@ import {
   type AutoTriggerOptions,
   type ReminderSource,
   type TurnDelivery,
-} from '../../../src/async-tasks/delivery/auto-trigger.js'
-import type { BusySource } from '../../../src/async-tasks/delivery/busy.js'
+} from '../../../src/features/delivery/auto-trigger.js'
+import type { BusySource } from '../../../src/features/delivery/busy.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
-import type { OnError } from '../../../src/callbacks/error-report.js'
+import { AsyncTaskReminderService } from '../../../src/features/delivery/reminder-service.js'
+import type { OnError } from '../../../src/isolation/error-report.js'
 import { createPacedClock } from '../../support/paced-clock.js'
 
 /** A turn that was started. */

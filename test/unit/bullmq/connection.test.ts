@@ -1,6 +1,6 @@
 import { on, once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { checkOptions } from '../../../src/protocol/option-checks.js'
 import {
   openConnection,
@@ -134,6 +134,6 @@ it('W6: who has found Redis loading is back before others give up what is its ow
   const late = open()
   const seesDead = othersAreBack(late)
   await once(late, 'ready')
-  await vi.waitUntil(seesDead, { timeout: 10_000 })
+  await expect.poll(seesDead).toBe(true)
   expect(early.status).toBe('ready')
 })

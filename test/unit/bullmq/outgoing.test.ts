@@ -15,8 +15,8 @@ describe('what a run has said', () => {
     const outgoing = new Outgoing(MAX)
     outgoing.append('a')
     outgoing.append('b')
-    outgoing.report('1')
-    outgoing.report('2')
+    outgoing.report('progress', '1')
+    outgoing.report('progress', '2')
     outgoing.append('c')
     outgoing.set('q:1', '{}')
     outgoing.append('d')
@@ -47,7 +47,7 @@ describe('what a run has said', () => {
     outgoing.set('q:1', 'x'.repeat(20_000))
     for (let at = 0; at < 10_000; at += 1) {
       outgoing.append(`output ${at}\n`)
-      outgoing.report(String(at))
+      outgoing.report('progress', String(at))
     }
     const items = outgoing.take(Infinity)
     const said = items.filter(({ what }) => what !== 'set')
@@ -92,7 +92,7 @@ describe('what a run has said', () => {
     const outgoing = new Outgoing(MAX)
     for (let at = 0; at < 5; at += 1) {
       outgoing.append('x'.repeat(100))
-      outgoing.report(String(at))
+      outgoing.report('progress', String(at))
     }
     expect(outgoing.take(1)).toHaveLength(1)
     expect(outgoing.take(101 + 2 * ENTRY_BYTES)).toHaveLength(2)
@@ -127,7 +127,7 @@ describe('what a run has said', () => {
     const outgoing = new Outgoing(10_000)
     for (let round = 0; round < 50; round += 1) {
       outgoing.append('x'.repeat(4000))
-      outgoing.report(String(round))
+      outgoing.report('progress', String(round))
       expect(all(outgoing).map(({ what }) => what)).toEqual(['output', 'progress'])
     }
   })
@@ -135,10 +135,10 @@ describe('what a run has said', () => {
   it('W2: keeps what fills the limit to its last byte, and drops no more than it must', () => {
     const outgoing = new Outgoing(2 * (100 + ENTRY_BYTES))
     outgoing.append('a'.repeat(100))
-    outgoing.report('b'.repeat(100))
+    outgoing.report('progress', 'b'.repeat(100))
     expect(all(outgoing)).toHaveLength(2)
     outgoing.append('a'.repeat(100))
-    outgoing.report('b'.repeat(100))
+    outgoing.report('progress', 'b'.repeat(100))
     outgoing.append('c'.repeat(100))
     expect(all(outgoing).map(({ text }) => text[0])).toEqual(['b', 'c'])
   })

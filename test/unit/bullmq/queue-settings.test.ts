@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { hostChannel, jobKeys, workersChannel } from '../../../src/bullmq/job-keys.js'
+import { accepts } from '../../../src/protocol/option-checks.js'
 import { aQueueName, lockTimes } from '../../../src/bullmq/queue-settings.js'
 
 describe('what hosts and workers agree on', () => {
@@ -26,8 +27,8 @@ describe('what hosts and workers agree on', () => {
   })
 
   it('is a name without a colon, which separates keys', () => {
-    expect(['research', 'a.b-c', ''].map(aQueueName.accepts)).toEqual([true, true, false])
-    expect(aQueueName.accepts('a:b')).toBe(false)
-    expect(aQueueName.accepts(1)).toBe(false)
+    expect(['research', 'a.b-c', ''].map((name) => accepts(aQueueName, name))).toEqual([true, true, false])
+    expect(accepts(aQueueName, 'a:b')).toBe(false)
+    expect(accepts(aQueueName, 1)).toBe(false)
   })
 })

@@ -7,16 +7,21 @@ interface Settings {
   readonly valkey?: string
   readonly policy?: string
   readonly aof?: string
+  readonly role?: string
+  readonly mode?: string
 }
 
 /** What a Redis says, with the line ends of Redis. */
-const infoOf = ({ version = '7.0.15', valkey, policy = 'noeviction', aof = '1' }: Settings = {}): string =>
+const infoOf = ({ version = '7.0.15', valkey, policy = 'noeviction', aof = '1', ...more }: Settings = {}): string =>
   [
     '# Server',
     `redis_version:${version}`,
     ...(valkey === undefined ? [] : [`valkey_version:${valkey}`]),
     ...(policy === '' ? [] : [`maxmemory_policy:${policy}`]),
     ...(aof === '' ? [] : [`aof_enabled:${aof}`]),
+    `redis_mode:${more.mode ?? 'standalone'}`,
+    `role:${more.role ?? 'master'}`,
+    ...(more.role === 'slave' ? ['master_host:10.0.0.7', 'master_port:6379'] : []),
     '',
   ].join('\r\n')
 
@@ -31,6 +36,15 @@ describe('what a Redis says about itself', () => {
       { check: 'appendonly', state: 'ok', detail: 'yes' },
       { check: 'appendfsync', state: 'ok', detail: 'always' },
     ])
+  })
+
+  it('refuses a replica, and a node of a Redis Cluster', () => {
+    expect(judge({ role: 'slave' })['role']).toEqual({
+      state: 'unusable',
+      detail: 'This Redis is a replica of 10.0.0.7:6379, and a replica accepts no tasks. Connect to its primary.',
+    })
+    expect(judge({ mode: 'cluster' })['mode']).toMatchObject({ state: 'unusable' })
+    expect(judge({ mode: 'sentinel' })['mode']).toBeUndefined()
   })
 
   it('names what everysec loses, and when', () => {

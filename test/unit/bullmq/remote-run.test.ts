@@ -1,6 +1,7 @@
 // A run on a worker, as its host follows it: what Redis says of its job, and what the host does then.
 import { getEventListeners } from 'node:events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { failureLog } from '../../../src/bullmq/failure-log.js'
 import type { HostLink, Wake } from '../../../src/bullmq/host-link.js'
 import { jobKeys } from '../../../src/bullmq/job-keys.js'
 import { LOOK, TELL } from '../../../src/bullmq/job-scripts.js'
@@ -55,7 +56,7 @@ function open(looks: readonly (Look | Error)[], { seesDead = true, cancelled = '
       workers: 'workers',
       input: runInput(),
       context: { ...base, ...more },
-      log: (line) => void lines.push(line),
+      logFailure: failureLog((line) => void lines.push(line)),
     })
   const resumed = (startedAt = Date.now()): Partial<RunContext> => ({
     durability: { folder: undefined, key: 'k', isResumed: true, startedAt, saveProgram: () => Promise.resolve() },
@@ -225,7 +226,7 @@ describe('a run on a worker', () => {
     const [first, second] = [new Error('LOADING'), new Error('OOM')]
     const { follow, lines, resumed } = open([first, first, stands('active'), first, second, ended({ a: 1 })])
     expect(await follow(resumed())).toEqual({ a: 1 })
-    expect(lines).toEqual(['Job job: LOADING', 'Job job: OOM'])
+    expect(lines).toEqual(['Job job cannot be followed: LOADING', 'Job job cannot be followed: OOM'])
   })
 
   it('W2: says a message again, under its number, until Redis has it', async () => {

@@ -1,11 +1,12 @@
 // One run on a worker: what it reads before it begins, what it writes, and what is left when it has ended.
 import { getEventListeners } from 'node:events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { MAX_WAITING_MESSAGES } from '../../../src/async-tasks/questions/inbox.js'
+import { MAX_WAITING_MESSAGES } from '../../../src/features/questions/inbox.js'
+import { failureLog } from '../../../src/bullmq/failure-log.js'
 import { jobKeys } from '../../../src/bullmq/job-keys.js'
 import * as scripts from '../../../src/bullmq/job-scripts.js'
 import { WorkerRun, type WorkerInput } from '../../../src/bullmq/worker-run.js'
-import type { FlatRunner, RunFunction } from '../../../src/engine/runner.js'
+import type { ResolvedRunner, RunFunction } from '../../../src/engine/runner.js'
 import { scriptedRedis, type SentScript } from '../../support/scripted-redis.js'
 
 const NO_NEWS = [null, null, [], []]
@@ -25,6 +26,7 @@ function open(answers: Readonly<Record<string, (sent: SentScript) => unknown>> =
     token: 'mine',
     lockMs: LOCK_MS,
     log: (line: string) => void lines.push(line),
+    logFailure: failureLog((line) => void lines.push(line)),
     data: {
       input: { id: 't', subagentName: 'research', goalPrompt: 'find', params: { depth: 2 } },
       owner: 'main',
@@ -44,7 +46,7 @@ const end = { ok: true }
 describe('a run on a worker', () => {
   it('W3: begins under its lock, and has what its host had said before', async () => {
     const { run, of, sent } = open({ BEGIN_RUN: () => [null, 'soon', [], [['5-0', ['m', 'early']]]] })
-    const runner: FlatRunner<WorkerInput & { depth?: number }> = {
+    const runner: ResolvedRunner<WorkerInput & { depth?: number }> = {
       run: async ({ subagent_name, goal_prompt, params, depth }, { messages, wrapUp, taskId }) => {
         for await (const message of messages) {
           const { reason } = wrapUp as { reason: Error }
@@ -91,6 +93,45 @@ describe('a run on a worker', () => {
     const [what, name, text] = written()
     expect([what, name]).toEqual(['set', 'failure'])
     expect(JSON.parse(String(text))).toMatchObject({ error: 'It was started before.', code: 'INTERRUPTED' })
+  })
+
+  it('K13: that is stopped with its worker is interrupted, which is written before it has ended', async () => {
+    const { run, written } = open()
+    let before: { readonly reason: unknown; readonly written: readonly unknown[] } | undefined
+    const ended = runOn(run, async (_, { signal }) => {
+      run.suspend()
+      await new Promise((resolve) => setImmediate(resolve))
+      // Asserted later, because a run may throw anything when it is stopped.
+      before = { reason: signal.reason, written: written() }
+      throw new Error('The program has exited with code 143.')
+    })
+    await expect(ended).rejects.toThrow('The worker that ran this task was stopped.')
+    expect(before?.reason).toMatchObject({ code: 'SUSPENDED', name: 'AbortError' })
+    expect(before?.written.slice(0, 2)).toEqual(['set', 'failure'])
+    for (const text of [before?.written[2], written().at(-1)]) {
+      expect(JSON.parse(String(text))).toMatchObject({ code: 'INTERRUPTED', wasSuspended: true })
+    }
+  })
+
+  it.each([
+    ['completes with what it returns', end, end],
+    ['is interrupted when it returns nothing', {}, undefined],
+  ])('K13: that is stopped with its worker %s', async (_name, output, expected) => {
+    const { run } = open()
+    const ended = runOn(run, () => {
+      run.suspend()
+      return output
+    })
+    if (expected === undefined) await expect(ended).rejects.toThrow('The worker that ran this task was stopped.')
+    else expect(await ended).toEqual(expected)
+  })
+
+  it('K13: that was cancelled is not interrupted by a stop of its worker', async () => {
+    const { run, written } = open({ BEGIN_RUN: () => ['not needed', null, [], []] })
+    const ended = runOn(run, never)
+    await expect(ended).rejects.toThrow('not needed')
+    run.suspend()
+    expect(JSON.parse(String(written().at(-1)))).toMatchObject({ name: 'AbortError' })
   })
 
   it('W2: writes what it says in one tick at once, in order, under its lock and with a number of its own', async () => {
@@ -181,7 +222,7 @@ describe('a run on a worker', () => {
     const answers: ((answer: unknown) => void)[] = []
     const { run, of } = open({ TAKE: () => new Promise((resolve) => answers.push(resolve)) })
     const taken: string[] = []
-    const runner: FlatRunner = {
+    const runner: ResolvedRunner = {
       run: async (_, { messages }) => {
         for (const _each of [1, 2, 3]) run.wake()
         answers.shift()?.([null, null, [], [['1-0', ['m', 'one']]]])

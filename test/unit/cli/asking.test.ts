@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { localInstance } from '../../../src/instances/local-instance.js'
+import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
 import { containing, jsonLines, matching, run, startCommandLine } from './command-line.js'
 
 const add = { task_name: 'Add', commands: [{ tool_name: 'add', intention: 'Add two numbers', args: { a: 2, b: 3 } }] }
@@ -229,10 +229,8 @@ describe('the program', () => {
     [['tasks', 'watch', '--help']],
     [['tasks', 'show', '--help']],
     [['tasks', 'history', '--help']],
-    [['watch', '--help']],
     [['tasks', 'list', '--help']],
     [['tasks', 'cancel', '--help']],
-    [['task', 'end', '--help']],
     [['instances', '--help']],
   ])('has help with examples: %j', async (args) => {
     const { exitCode, stdout, stderr } = await run(args)

@@ -63,6 +63,14 @@ describe('config check', () => {
     expect(await run(['config', 'check', join(file, 'none')])).toMatchObject({ exitCode: 2 })
   })
 
+  it('says how to check the settings of the task server, which are another file', async () => {
+    const file = await configFile({ tasks: { drainMs: 1 } })
+    const hint = `to check those: CONFIG_FILE=${JSON.stringify(file)} agent-tasks config check.`
+    expect(await run(['config', 'check', file])).toMatchObject({ exitCode: 2, stderr: containing(hint) })
+    expect((await run(['config', 'check', await configFile({ subagent: [] })])).stderr).not.toContain('CONFIG_FILE')
+    expect(await run(['config', 'check'], { env: { CONFIG_FILE: file } })).toMatchObject({ exitCode: 0 })
+  })
+
   it('names the invalid variable', async () => {
     const file = await configFile({})
     expect(await run(['config', 'check', file], { env: { TASKS_WS_PORT: '-1' } })).toMatchObject({

@@ -1,16 +1,19 @@
 /** `agent-tasks mcp` with invalid arguments, files and ports. test/e2e/mcp-server.test.ts tests the process. */
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { howToConfigure } from '../../../src/mcp/starter-config.js'
-import { run } from './command-line.js'
+import { run, signal } from './command-line.js'
+import { waitFor } from '../../support/wait-for.js'
 
 describe('agent-tasks mcp', () => {
   it.each([
     [
       ['--config', '/no/such/file'],
-      'agent-tasks: /no/such/file: cannot be read (ENOENT). To write a working example, run `npx agent-tasks mcp --init --config',
+      'agent-tasks: /no/such/file: cannot be read (ENOENT). To write a working example, run `npx --no-install agent-tasks mcp --init --config',
     ],
     [['--http', '--port', 'x'], '--port'],
     [['--http', '--host', '0.0.0.0'], 'agent-tasks: Setting http.host: got "0.0.0.0", expected a loopback address'],
@@ -45,7 +48,7 @@ describe('agent-tasks mcp', () => {
       `agent-tasks warn: there is no file ${file}, so there are no subagents. ${howToConfigure(file)}`,
     ])
     expect(howToConfigure(file)).toMatch(
-      /^To write a working example, run `npx agent-tasks mcp --init --config ".*agent-tasks\.config\.json"`.* with \{"subagents":/,
+      /^To write a working example, run `npx --no-install agent-tasks mcp --init --config ".*agent-tasks\.config\.json"`.* with \{"subagents":/,
     )
   })
 
@@ -89,5 +92,49 @@ describe('agent-tasks mcp', () => {
       2,
       `agent-tasks: ${file}: instances[0]: got {"id":"a"}, expected either a command or a url.\n`,
     ])
+  })
+})
+
+describe('agent-tasks mcp over HTTP', () => {
+  /** Starts it without subagents; `urlIn` finds what it says on standard error. */
+  async function start(...args: readonly string[]) {
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const config = join(folder, 'config.json')
+    writeFileSync(config, '{}')
+    const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => [exit, said].forEach((spy) => spy.mockRestore()))
+    const ran = await run(['mcp', '--http', '--port', '0', '--config', config, ...args])
+    const [, url = ''] = /MCP at (\S+)/.exec(said.mock.calls.flat().join('\n')) ?? []
+    return { ...ran, exit, url }
+  }
+
+  it('serves until a signal ends it, with exit code 0', async () => {
+    const { exitCode, exit, url } = await start()
+    const stop = process.listeners('SIGTERM').at(-1)
+    onTestFinished(() => {
+      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) if (stop) process.off(name, stop)
+    })
+    expect(exitCode).toBe(0)
+    expect((await fetch(url)).status).toBeLessThan(500)
+    signal('SIGTERM')
+    await waitFor(() => expect(exit).toHaveBeenCalledExactlyOnceWith(0))
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
+  it('serves nothing when the port of its page is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    onTestFinished(() => void other.close())
+    const before = process.listenerCount('SIGTERM')
+    const { port } = other.address() as AddressInfo
+    const { exitCode, stderr, url } = await start('--page', String(port))
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringContaining(`Setting port: got ${port}, expected a port that is free`),
+    ])
+    await expect(fetch(url)).rejects.toThrow()
+    expect(process.listenerCount('SIGTERM')).toBe(before)
   })
 })

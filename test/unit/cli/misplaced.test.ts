@@ -1,11 +1,12 @@
 // Command lines that people try.
 import { describe, expect, it } from 'vitest'
-import { run, startCommandLine } from './command-line.js'
+import { run } from './command-line.js'
 
 describe('a command line that is nearly right', () => {
   it.each([
     [['cancel', 't1'], 'There is no command cancel. Run: agent-tasks tasks cancel t1'],
     [['cancel'], 'There is no command cancel. Run: agent-tasks tasks cancel <id>'],
+    [['watch', 't1', '--json'], 'There is no command watch. Run: agent-tasks tasks watch t1 --json'],
     [
       ['--url', 'http://x:1', 'instances'],
       '--url is an option of a command, and comes after it. Run: agent-tasks instances --url http://x:1',
@@ -23,19 +24,5 @@ describe('a command line that is nearly right', () => {
   it('does not concern the options of the program', async () => {
     expect(await run(['--version'])).toMatchObject({ exitCode: 0, stdout: '1.2.3\n' })
     expect((await run(['--url'])).stderr).not.toContain('comes after')
-  })
-})
-
-it('task cancel is a former name of tasks cancel', async () => {
-  const { server, run: runWith } = await startCommandLine()
-  const submitted = server.taskManager.submitTask({
-    task_name: 'a',
-    commands: [{ tool_name: 'slow', args: { seconds: 60 } }],
-  })
-  const { taskId } = submitted as { taskId: string }
-  expect(await runWith(['task', 'cancel', taskId])).toMatchObject({
-    exitCode: 0,
-    stdout: `${taskId} was cancelled.\n`,
-    stderr: 'agent-tasks task end has a new name: agent-tasks tasks cancel\n',
   })
 })

@@ -1,8 +1,8 @@
 /** `serve` starts an instance again when it was lost. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { reviveInstances } from '../../../src/cli/revived-instances.js'
-import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import type { Instance } from '../../../src/instances/instance.js'
+import { InstanceManager } from '../../../src/command-tasks/instances/instance-manager.js'
+import type { Instance } from '../../../src/command-tasks/instances/instance.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 /** A manager with an instance that `lose` loses, and that starts again unless `refuse` has made it fail. */
@@ -116,6 +116,18 @@ describe('an instance that was lost', () => {
     expect(close).toHaveBeenCalledTimes(2)
     expect(lines.at(-1)).toBe('warn: instance files did not start; it is started again in 2 s')
   })
+})
+
+it('an instance that was refused, and cannot be closed either, is tried again', async () => {
+  const { lose, advance, settle, instances, create, start, close, lines } = setUp()
+  lose()
+  instances.connect(create())
+  await settle()
+  close.mockRejectedValueOnce(new Error('it hangs'))
+  await advance(1000)
+  expect(lines.at(-1)).toBe('warn: instance files did not start; it is started again in 2 s')
+  await advance(2000)
+  expect(start).toHaveBeenCalledTimes(2)
 })
 
 describe('once stopped', () => {

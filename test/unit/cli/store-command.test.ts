@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -237,8 +237,27 @@ it('copies a store, and refuses what holds tasks already', async () => {
     code: 2,
     err: expect.stringContaining('it holds tasks already') as string,
   })
+  const none = `${file}-missing.db`
+  expect(await run('store', 'copy', none, `${file}-target.db`)).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringContaining('there is no such file') as string,
+  })
+  expect([none, `${file}-target.db`].map((path) => existsSync(path))).toEqual([false, false])
   expect(await run('store', 'copy', join(file, '..'), `${file}-none.db`)).toMatchObject({
     code: 2,
     err: expect.stringContaining('folder of sessions') as string,
   })
+})
+
+it('shows the workers of a store without the hashes of their secrets', async () => {
+  const file = storeFile()
+  const store = sqliteStore(file)
+  store.open()
+  const registration = { tools: [{ name: 'look' }] }
+  await store.write([{ table: 'instances', put: { id: 'worker', secretSha256: 'c0ffee', registration } }])
+  store.close()
+  const { out } = await run('store', 'show', file, '--json')
+  expect((JSON.parse(out) as { workers: unknown }).workers).toEqual([{ id: 'worker', registration }])
+  expect(out).not.toContain('c0ffee')
 })

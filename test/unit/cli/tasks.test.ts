@@ -1,12 +1,15 @@
 // `agent-tasks tasks` on a page, on a store and on a server: what each source lists, shows, cancels and watches.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { folderName } from '../../../src/features/output/run-files.js'
+import type { ListedTask } from '../../../src/cli/tasks/listed-task.js'
 import { sqliteStore } from '../../../src/store/index.js'
 import { startPageHost } from '../../support/page-host.js'
 import { storedTask } from '../store/stored-task.js'
 import { begin, containing, jsonLines, matching, run, signal, startCommandLine } from './command-line.js'
+import { waitFor } from '../../support/wait-for.js'
 
 async function startHost() {
   const host = await startPageHost()
@@ -21,16 +24,16 @@ describe('with a page', () => {
   it('list has the tasks of both kinds, newest first, and filters them', async () => {
     const { launch, submit, manager, taskManager, ask, url } = await startHost()
     const sleeper = idOf(await launch('sleeper', 'dream'))
-    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(manager.getTask(sleeper)?.launchedAt ?? Infinity))
+    await waitFor(() => expect(Date.now()).toBeGreaterThan(manager.getTask(sleeper)?.launchedAt ?? Infinity))
     const add = idOf(submit('desk', 'add', { a: 2, b: 3 }))
-    await vi.waitFor(() => expect(taskManager.getTask(add)?.status).toBe('completed'))
+    await waitFor(() => expect(taskManager.getTask(add)?.status).toBe('completed'))
     const { exitCode, stdout, stderr } = await run(['tasks', 'list', '--page', url])
     expect([exitCode, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^TASK +STATUS +SUBAGENT +OWNER +DELIVERY +AGE +GOAL\n/)
     expect(stdout).toMatch(/ running +sleeper +\S+ .*dream\n/)
     expect(stdout).toMatch(/ completed +\(commands 1\/1\) +desk .*add\n/)
     const list = async (...args: string[]) => jsonLines((await ask('list', '--json', ...args)).stdout)
-    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(taskManager.getTask(add)?.createdAt ?? Infinity))
+    await waitFor(() => expect(Date.now()).toBeGreaterThan(taskManager.getTask(add)?.createdAt ?? Infinity))
     const writer = idOf(await launch('writer', 'a letter'))
     expect((await list()).map((task) => (task as { task_id: string }).task_id)).toEqual([writer, add, sleeper])
     expect(await list('--kind', 'async', '--subagent', 'sleeper')).toMatchObject([
@@ -47,7 +50,7 @@ describe('with a page', () => {
     const { launch, submit, taskManager, manager, ask } = await startHost()
     const long = 'x'.repeat(100_000)
     const writer = idOf(await launch('writer', `letter: {"note":"${long}"}`))
-    await vi.waitFor(() => expect(manager.getTask(writer)?.status).toBe('completed'))
+    await waitFor(() => expect(manager.getTask(writer)?.status).toBe('completed'))
     const shown = await ask('show', writer.slice(0, -2))
     expect(shown).toMatchObject({ exitCode: 0, stdout: containing('Done: letter') })
     expect(shown).toMatchObject({ stdout: matching(/Status +completed\n[^]*Subagent +writer\n/), stderr: '' })
@@ -55,10 +58,10 @@ describe('with a page', () => {
       { task_id: writer, subagent: 'writer', goal: `letter: {"note":"${long}"}`, result: { note: long } },
     ])
     const failing = idOf(await launch('clumsy', 'build'))
-    await vi.waitFor(() => expect(manager.getTask(failing)?.status).toBe('failed'))
+    await waitFor(() => expect(manager.getTask(failing)?.status).toBe('failed'))
     expect(await ask('show', failing)).toMatchObject({ stdout: containing('The tower has fallen'), stderr: '' })
     const add = idOf(submit('desk', 'add', { a: 2, b: 3 }))
-    await vi.waitFor(() => expect(taskManager.getTask(add)?.status).toBe('completed'))
+    await waitFor(() => expect(taskManager.getTask(add)?.status).toBe('completed'))
     expect(await ask('show', add)).toMatchObject({
       stdout: matching(/ 1\. add \{"a":2,"b":3\} completed\n.*5/),
     })
@@ -67,7 +70,7 @@ describe('with a page', () => {
   it('show has the question of a task that asks', async () => {
     const { launch, manager, ask } = await startHost()
     const asker = idOf(await launch('asker', 'ship'))
-    await vi.waitFor(() => expect(manager.getTask(asker)?.questions).toHaveLength(1))
+    await waitFor(() => expect(manager.getTask(asker)?.questions).toHaveLength(1))
     expect(jsonLines((await ask('list', '--json')).stdout)).toMatchObject([{ status: 'running', state: 'asking' }])
     const { stdout } = await ask('show', asker)
     expect(stdout).toMatch(/Status +asking\n[^]*Question +question-1: Where shall it go\? .* chosen\.\n/)
@@ -107,7 +110,7 @@ describe('with a page', () => {
     const { launch, manager, env } = await startHost()
     const id = idOf(await launch('listener', 'listen'))
     const watch = begin(['tasks', 'watch', id], { env })
-    await vi.waitFor(() => expect(watch.written.stdout).toMatch(/ running\n$/))
+    await waitFor(() => expect(watch.written.stdout).toMatch(/ running\n$/))
     manager.sendToTask(id, 'hello')
     expect(await watch.ended).toMatchObject({
       exitCode: 0,
@@ -125,9 +128,9 @@ describe('with a page', () => {
     const { launch, manager, env, stopPage } = await startHost()
     const watch = begin(['tasks', 'watch', '--json'], { env })
     const id = idOf(await launch('listener', 'listen'))
-    await vi.waitFor(() => expect(watch.written.stdout).toContain('"running"'))
+    await waitFor(() => expect(watch.written.stdout).toContain('"running"'))
     manager.sendToTask(id, 'hello')
-    await vi.waitFor(() => expect(watch.written.stdout).toContain('"completed"'))
+    await waitFor(() => expect(watch.written.stdout).toContain('"completed"'))
     await stopPage()
     const { exitCode, stdout, stderr } = await watch.ended
     const lost = { code: 'CONNECTION_LOST', hint: containing('use its new link') }
@@ -139,7 +142,7 @@ describe('with a page', () => {
     const { launch, env } = await startHost()
     await launch('sleeper', 'dream')
     const watch = begin(['tasks', 'watch'], { env, isTTY: true })
-    await vi.waitFor(() => expect(watch.written.stdout).toMatch(/running +sleeper/))
+    await waitFor(() => expect(watch.written.stdout).toMatch(/running +sleeper/))
     signal('SIGINT')
     expect(await watch.ended).toMatchObject({ exitCode: 130, stderr: '' })
   })
@@ -150,7 +153,7 @@ describe('with a page', () => {
       manager.registerTask({ id: `t${at}`, subagentName: 'host', goalPrompt: `goal ${at}.` })
     }
     const watch = begin(['tasks', 'watch'], { env, isTTY: true })
-    await vi.waitFor(() => expect(watch.written.stdout).toMatch(/goal \d+\./))
+    await waitFor(() => expect(watch.written.stdout).toMatch(/goal \d+\./))
     signal('SIGINT')
     await watch.ended
     expect(new Set(watch.written.stdout.match(/goal \d+\./g)).size).toBe(20)
@@ -243,6 +246,71 @@ describe('with a store', () => {
     expect((await ask('show', 'waits')).stdout).toMatch(/^Question +question-1: Which\? \(a, b\)$/m)
   })
 
+  it('F4: list and show have the reason of a cancellation', async () => {
+    const { file, store } = await filled()
+    const record = { subagentName: 'writer', goalPrompt: 'a letter', cancelReason: 'it is late' }
+    await store.write([{ table: 'tasks', put: storedTask('stopped', { status: 'cancelled', record }) }])
+    const ask = (...args: string[]) => run(['tasks', ...args, '--store', file])
+    expect((await ask('show', 'stopped')).stdout).toMatch(/^Reason +it is late$/m)
+    for (const args of [
+      ['show', 'stopped'],
+      ['list', '--status', 'cancelled'],
+    ]) {
+      expect(jsonLines((await ask(...args, '--json')).stdout)).toMatchObject([{ cancelReason: 'it is late' }])
+    }
+  })
+
+  it('the command of a command task that ran is running, and interrupted when its host has ended, as the task is', async () => {
+    const { file, store } = await filled()
+    const command = { tool_name: 'add', intention: '', args: {}, status: 'pending' }
+    const commands = [1, 2, 3].map((id) => ({ ...command, id: `c${id}` }))
+    const record = { id: 'sum', name: 'Sum', intention: '', instanceId: 'desk', status: 'running', createdAt: 3 }
+    const row = { id: 'sum', instanceId: 'desk', status: 'running', seq: 2, createdAt: 3 }
+    await store.write([
+      {
+        table: 'commandTasks',
+        put: { ...row, record: { ...record, startedAt: 4, currentCommandIndex: 0, commands } },
+      },
+      {
+        table: 'commands',
+        put: { id: 'sum/0', taskId: 'sum', index: 0, outcome: { status: 'success', startedAt: 4, completedAt: 5 } },
+      },
+    ])
+    const ask = (...args: string[]) => run(['tasks', ...args, '--kind', 'command', '--store', file])
+    const show = async () => (await run(['tasks', 'show', 'sum', '--store', file])).stdout
+    expect((await ask('list')).stdout).toMatch(/^sum +running +1\/3 /m)
+    expect(await show()).toMatch(/1\. add .* success\n +2\. add .* running\n +3\. add .* pending\n/)
+    store.close()
+    for (const status of [[], ['--status', 'interrupted']]) {
+      expect((await ask('list', ...status)).stdout).toMatch(/^sum +interrupted +1\/3 /m)
+    }
+    expect(jsonLines((await ask('list', '--json')).stdout)).toMatchObject([{ status: 'running', state: 'interrupted' }])
+    expect(await show()).toMatch(/1\. add .* success\n +2\. add .* interrupted\n +3\. add .* pending\n/)
+  })
+
+  it('a run that goes on without its host is running, and interrupted when nothing of it is left', async () => {
+    const { file, store } = await filled()
+    const record = { subagentName: 'writer', goalPrompt: 'a letter' }
+    const dead = { identity: { pid: 2 ** 22 + 1, start: '1', boot: 'x' }, token: 'x' }
+    const put = (id: string, run: object) =>
+      store.write([
+        {
+          table: 'tasks',
+          put: storedTask(id, { status: 'running', delivery: 'none', record, run: { params: {}, key: 'k', ...run } }),
+        },
+      ])
+    await put('elsewhere', {})
+    await put('gone', { program: dead })
+    await put('finished', { program: dead })
+    const folder = join(`${file}-runs`, folderName({ id: 'finished', launchedAt: 0, attempt: 1 }))
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'exit'), '0\n')
+    store.close()
+    const tasks = jsonLines((await run(['tasks', 'list', '--json', '--store', file])).stdout) as ListedTask[]
+    const states = Object.fromEntries(tasks.map(({ task_id, status, state }) => [task_id, state ?? status]))
+    expect(states).toMatchObject({ elsewhere: 'running', finished: 'running', gone: 'interrupted', new: 'interrupted' })
+  })
+
   it('cancel says that only a running host can do it', async () => {
     const { file } = await filled()
     expect(await run(['tasks', 'cancel', 'new', '--store', file])).toMatchObject({
@@ -289,7 +357,7 @@ describe('with a server', () => {
     const start = async (...commands: unknown[]) =>
       (await submit({ task_name: 'x', commands }, ['--detach'])).stdout.trim()
     const failed = await start(added, nope, added)
-    await vi.waitFor(() => expect(server.taskManager.getTask(failed)?.status).toBe('failed'))
+    await waitFor(() => expect(server.taskManager.getTask(failed)?.status).toBe('failed'))
     await start({ ...slow, args: { seconds: 60 } })
     const waiting = await start(added)
     const skipped = await start(added)
@@ -339,17 +407,17 @@ describe('with a server', () => {
       stderr: containing('--kind: got "odd", expected one of async, command.'),
     })
   })
+})
 
-  it('former names print what they printed, and the present name', async () => {
-    const { submit, run: ask } = await startCommandLine()
-    const id = (await submit(add, ['--detach'])).stdout.trim()
-    const watched = await ask(['watch', id, '--json'])
-    expect(watched.stderr).toBe('agent-tasks watch has a new name: agent-tasks tasks watch\n')
-    expect(jsonLines(watched.stdout).at(-1)).toMatchObject({ taskId: id, type: 'task_complete' })
-    expect(await ask(['task', 'end', id, '--json'])).toMatchObject({
-      exitCode: 5,
-      stdout: `{"taskId":"${id}","cancelled":false}\n`,
-      stderr: 'agent-tasks task end has a new name: agent-tasks tasks cancel\n',
-    })
-  })
+it('history has the command tasks that a server still keeps, and none that has not ended', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'tasks.db')
+  const { submit } = await startCommandLine({ tasks: { store: file } })
+  const task = (tool_name: string, args: object) => ({ task_name: tool_name, commands: [{ tool_name, args }] })
+  const [id] = (await submit(task('add', { a: 2, b: 3 }))).stderr.split(' ')
+  await submit(task('slow', { seconds: 60, steps: 1 }), ['--detach'])
+  const { stdout } = await run(['tasks', 'history', '--store', file, '--json'])
+  const ended = { task_id: id, kind: 'command', name: 'add', instanceId: 'calc', status: 'completed' }
+  expect(jsonLines(stdout)).toEqual([expect.objectContaining(ended)])
 })

@@ -75,13 +75,17 @@ describe('agent-tasks mcp --trust', () => {
   ])('trusts a file %s', async (_how, args) => {
     const { file, start } = setUp({
       commands: { shell: true },
-      instances: [{ id: 'u', url: 'http://127.0.0.1:1/mcp' }],
+      instances: [{ id: 'u', url: 'http://127.0.0.1:1/mcp?token=secret' }],
+      store: 'postgres://me:secret@db.example/x?password=secret',
     })
     const { exitCode, stdout } = await start(...args(file))
     expect([exitCode, stdout]).toEqual([
       0,
-      containing('  instance u: http://127.0.0.1:1/mcp\n  commands: any, with /bin/sh\n'),
+      containing(
+        '  instance u: http://127.0.0.1:1/mcp\n  commands: any, with /bin/sh\n  store: postgres://db.example/x\n',
+      ),
     ])
+    expect(stdout).not.toContain('secret')
   })
 
   it('trusts no file that is not a configuration', async () => {

@@ -1,8 +1,8 @@
 /** A worker that is still busy with calls of an earlier connection: S3 holds across connections and restarts. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { digestOf } from '../../../src/instances/websocket-instance.js'
-import { registerWorker, restoreWorker } from '../../../src/instances/worker-socket.js'
+import { digestOf } from '../../../src/command-tasks/instances/websocket-instance.js'
+import { registerWorker, restoreWorker } from '../../../src/command-tasks/instances/worker-socket.js'
 import { InstanceManager, TaskManager } from '../../../src/server/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'

@@ -5,8 +5,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
-import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { localInstance } from '../../../src/instances/local-instance.js'
+import { InstanceManager } from '../../../src/command-tasks/instances/instance-manager.js'
+import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 /** @param onReconnected is called by the early handler after it has connected and submitted */

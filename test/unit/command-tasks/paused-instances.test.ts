@@ -1,5 +1,5 @@
 /** Instances that are paused: S11. */
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskManagerOptions } from '../../../src/server/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
@@ -61,6 +61,18 @@ describe('a paused instance', () => {
       { type: 'instance_pause', instanceId: 'one', timestamp: 10_500 },
     ])
     expect(tasks.pausedInstances.size).toBe(0)
+  })
+
+  it('S11: says one time for a pause, although the clock goes on', async () => {
+    const { tasks, connect, clock, events, settle } = hostOn()
+    connect()
+    let time = 10_000
+    const reads = vi.spyOn(clock, 'now').mockImplementation(() => (time += 1))
+    tasks.pauseInstance('one')
+    reads.mockRestore()
+    await settle()
+    const pausedSince = tasks.pausedInstances.get('one')
+    expect(events).toEqual([{ type: 'instance_pause', instanceId: 'one', pausedSince, timestamp: pausedSince }])
   })
 
   it('S11: must exist, and its tasks can be cancelled', async () => {

@@ -629,17 +629,30 @@ describe('an idempotency key', () => {
 })
 
 describe('a disposal', () => {
-  it('K12: leaves queued tasks in the store, and cancels the one that runs', async () => {
+  it('K12, K13: leaves queued tasks in the store, and interrupts the one that runs, without a message about it', async () => {
     const store = memoryStore()
     const host = createCommandHost({ store })
     host.connect()
     const ids = [host.submit('a'), host.submit('b')]
     await host.settle()
     await host.dispose()
-    expect(host.completes()).toMatchObject([{ taskId: ids[0], status: 'cancelled' }])
-    expect(store.contents().commandTasks.map(({ status }) => status)).toEqual(['cancelled', 'queued'])
+    expect(host.completes()).toEqual([])
+    expect(store.contents().commandTasks.map(({ status }) => status)).toEqual(['running', 'queued'])
     const next = hostOn(store)
-    expect(next.tasks.recovered).toEqual({ queued: [ids[1]], interrupted: [] })
+    expect(next.tasks.recovered).toEqual({ queued: [ids[1]], interrupted: [ids[0]] })
+  })
+
+  it('K12, K13: cancels the one that runs with the option cancel', async () => {
+    const store = memoryStore()
+    const host = createCommandHost({ store })
+    host.connect()
+    host.submit('a')
+    await host.settle()
+    const disposed = host.tasks.dispose({ cancel: true })
+    await host.dispose()
+    await disposed
+    expect(host.completes()).toMatchObject([{ status: 'cancelled' }])
+    expect(store.contents().commandTasks.map(({ status }) => status)).toEqual(['cancelled'])
   })
 
   it('nobody hears of what could not be stored', async () => {

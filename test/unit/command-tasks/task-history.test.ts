@@ -3,6 +3,7 @@ import type { TaskManagerOptions } from '../../../src/server/index.js'
 import { memoryStore, type PastTask, type Store } from '../../../src/store/index.js'
 import { pastCommandTask } from '../../../src/command-tasks/past-command-task.js'
 import { createCommandHost } from '../../support/command-host.js'
+import { waitFor } from '../../support/wait-for.js'
 
 function hostOn(store: Store, options: Partial<TaskManagerOptions> = {}) {
   const host = createCommandHost({ store, maxRetained: 2, ...options })
@@ -68,7 +69,7 @@ it.each(['has', 'does not take'])(
     adding.shift()?.()
     await page
     // A row of the last task stands for its place.
-    await vi.waitFor(() => expect(rows()).toEqual(word === 'has' ? [1, 0] : [2, 2]))
+    await waitFor(() => expect(rows()).toEqual(word === 'has' ? [1, 0] : [2, 2]))
   },
 )
 

@@ -10,9 +10,9 @@ import {
   taskSchema,
   type TaskSubmitMessage,
 } from '../../../src/protocol/command-tasks.js'
-import type { Instance } from '../../../src/instances/instance.js'
-import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { localInstance } from '../../../src/instances/local-instance.js'
+import type { Instance } from '../../../src/command-tasks/instances/instance.js'
+import { InstanceManager } from '../../../src/command-tasks/instances/instance-manager.js'
+import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
 import { memoryStore, type Store } from '../../../src/store/index.js'
 import { nested } from '../../support/nested.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'

@@ -30,10 +30,14 @@ describe('the default of an option', () => {
   })
 
   it('is read from patterns, from what follows ??, and through constants', () => {
-    const found = defaultsIn(['src/async-tasks/manager-options.ts', 'src/async-tasks/launching.ts'])
-    expect(found.get('maxAsyncTasks')).toEqual(new Set(['5']))
-    expect(found.get('maxBytes')).toEqual(new Set([String(16 * 1024 * 1024)]))
-    expect(found.get('graceMs')).toContain('5000')
+    const found = defaultsIn([
+      'src/client/reconnection.ts',
+      'src/client/task-client.ts',
+      'src/client/connect-instance.ts',
+    ])
+    expect(found.get('initialMs')).toEqual(new Set(['250']))
+    expect(found.get('maxFrameBytes')).toEqual(new Set([String(1024 * 1024)]))
+    expect(found.get('heartbeatMs')).toContain('30000')
   })
 })
 

@@ -36,8 +36,8 @@ describe('links on the site', () => {
   })
 
   it('lead to the repository for any other file', () => {
-    expect(link('docs/page.md', '../src/clock.ts')).toBe(
-      'https://github.com/agent-tasks/agent-tasks/blob/main/src/clock.ts',
+    expect(link('docs/page.md', '../src/system/clock.ts')).toBe(
+      'https://github.com/agent-tasks/agent-tasks/blob/main/src/system/clock.ts',
     )
   })
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ByteTail } from '../../../src/engine/byte-tail.js'
-import { lastChars } from '../../../src/text/cut-text.js'
+import { lastChars } from '../../../src/data/cut-text.js'
 import { keptText } from '../../../src/runners/captured-output.js'
 import { checkProperty } from '../../support/property.js'
 

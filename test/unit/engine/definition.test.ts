@@ -1,6 +1,7 @@
 /** What counts as a runner, and the one definition that is made of it. */
 import { describe, expect, it, vi } from 'vitest'
-import { aRunnable, flatRunner, toFlatRunner } from '../../../src/engine/definition.js'
+import { aRunnable, resolveRunner, toFlatRunner } from '../../../src/engine/definition.js'
+import { checkOption } from '../../../src/protocol/option-checks.js'
 import { functionRunner, processRunner, type RunFunction, type Runner } from '../../../src/index.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
 
@@ -16,12 +17,10 @@ describe('a runner', () => {
     [{ run, survivesHost: true, canResume: () => true, isBound: false, foundAs: 'x', isUnique: true }],
     [{ run, takesMessages: true, retry: undefined }],
   ])('%#', (value) => {
-    expect(aRunnable.accepts(value)).toBe(true)
-    expect(() => aRunnable.checkContent?.(value, ['runner'])).not.toThrow()
+    expect(() => checkOption(value, aRunnable, ['runner'])).not.toThrow()
   })
 
   it.each([undefined, null, 'run', 1, {}, { run: 1 }, { run: undefined }, { run: null }, []])('is not %j', (value) => {
-    expect(aRunnable.accepts(value)).toBe(false)
     expect(() => toFlatRunner(value, 'runner')).toThrow('expected a function, or { run }')
   })
 
@@ -37,12 +36,11 @@ describe('a runner', () => {
     [{ run, foundAs: 1 }, 'runner.foundAs'],
     [{ run, isBound: 1 }, 'runner.isBound'],
     [{ run, isUnique: 1 }, 'runner.isUnique'],
-    [{}, 'runner.run: got undefined, expected a function, or { run }'],
     [{ run: { run: 1 } }, 'runner.run: got'],
     [{ run: { run, takesMesages: true } }, 'runner.run.takesMesages'],
     [{ run: { run: { run, retry: 1 } } }, 'runner.run.run.retry'],
   ])('%j is refused in words', (value, words) => {
-    expect(() => aRunnable.checkContent?.(value, ['runner'])).toThrow(words)
+    expect(() => checkOption(value, aRunnable, ['runner'])).toThrow(words)
   })
 
   it('is refused when it contains itself', () => {
@@ -75,7 +73,7 @@ describe('a runner', () => {
 
 describe('the one definition that is made of it', () => {
   it('is that of a function', () => {
-    expect(flatRunner(run)).toEqual({ run })
+    expect(resolveRunner(run)).toEqual({ run })
   })
 
   it('has the fields of all definitions; the outer ones hold, unless they are undefined', async () => {
@@ -86,7 +84,7 @@ describe('the one definition that is made of it', () => {
       takesMessages: undefined,
       budget: { steps: 1 },
     }
-    const flat = flatRunner(runner)
+    const flat = resolveRunner(runner)
     expect(flat).toEqual({
       run: expect.any(Function) as unknown,
       takesMessages: true,
@@ -105,6 +103,6 @@ describe('the one definition that is made of it', () => {
     [processRunner({ command: 'cat', stdin: 'messages' }), { takesMessages: true }],
     [processRunner({ command: 'make', survivesHost: true }), { survivesHost: true }],
   ])('keeps what a runner of the package says of itself beside a policy: %#', (runner, said) => {
-    expect(flatRunner({ run: runner, retry })).toMatchObject({ ...said, retry })
+    expect(resolveRunner({ run: runner, retry })).toMatchObject({ ...said, retry })
   })
 })

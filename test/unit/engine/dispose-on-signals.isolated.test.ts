@@ -1,7 +1,7 @@
 /** What a host does when a signal or the end of its input tells it to end. Whole hosts: test/e2e/dispose-on-signals.test.ts. */
 import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createAgentTasks, disposeOnSignals } from 'agent-tasks'
+import { createAgentTasks, DisposedError, disposeOnSignals } from 'agent-tasks'
 import type { DisposeTarget } from '../../../src/engine/dispose-on-signals.js'
 
 /** In this process: exits are recorded, time is moved by hand, and the listeners are called as the signals would. */
@@ -38,17 +38,37 @@ async function stage() {
 }
 
 describe('disposeOnSignals', () => {
-  it('counts a signal that npm has passed on, besides the terminal, once', async () => {
+  it('F22: counts a signal that npm has passed on, besides the terminal, once', async () => {
     const { exit, signal, use, settle } = await stage()
     use(() => new Promise(() => undefined), { limitMs: Infinity })
     signal('SIGINT')
-    vi.advanceTimersByTime(499)
+    vi.advanceTimersByTime(999)
     signal('SIGINT')
     await settle()
     expect(exit).not.toHaveBeenCalled()
     vi.advanceTimersByTime(1)
     signal('SIGINT')
     expect(exit).toHaveBeenCalledExactlyOnceWith(130)
+  })
+
+  it.each([
+    { client: 'that closes the input and sends SIGTERM', steps: [0, 'end', 1, 'SIGTERM'] },
+    { client: 'that sends SIGINT, then SIGTERM', steps: [0, 'SIGINT', 100, 'SIGTERM'] },
+    { client: 'that sends SIGTERM late', steps: [0, 'SIGINT', 5000, 'SIGTERM'] },
+    { client: 'that closes the input last', steps: [0, 'SIGTERM', 2000, 'end'] },
+  ] as const)('F22: a client $client begins one disposal and forces nothing', async ({ steps }) => {
+    const { exit, signal, use, settle } = await stage()
+    const input = new PassThrough()
+    const dispose = vi.fn(() => new Promise(() => undefined))
+    use(dispose, { limitMs: Infinity, input })
+    const [first, second] = [steps[1], steps[3]]
+    const send = (name: typeof first | typeof second): unknown => (name === 'end' ? input.emit('end') : signal(name))
+    send(first)
+    vi.advanceTimersByTime(steps[2])
+    send(second)
+    await settle()
+    expect(dispose).toHaveBeenCalledOnce()
+    expect(exit).not.toHaveBeenCalled()
   })
 
   it('exits after the last of several disposals', async () => {
@@ -130,4 +150,63 @@ describe('disposeOnSignals', () => {
     expect(said).toHaveBeenCalledExactlyOnceWith(error)
     expect(exit).toHaveBeenCalledExactlyOnceWith(1)
   })
+})
+
+describe('an uncaught error during a disposal', () => {
+  /** Begins a disposal, in a process in which this package alone listens for uncaught errors, or also its host. */
+  async function disposing(listeners: number) {
+    const staged = await stage()
+    const count = vi.spyOn(process, 'listenerCount').mockReturnValue(listeners)
+    onTestFinished(() => count.mockRestore())
+    const before = new Set(process.listeners('uncaughtException'))
+    let finish: () => void = () => undefined
+    staged.use(() => new Promise<void>((resolve) => (finish = resolve)))
+    staged.signal('SIGTERM')
+    const [listener] = process.listeners('uncaughtException').filter((each) => !before.has(each))
+    const end = async () => {
+      finish()
+      await staged.settle()
+    }
+    return { ...staged, end, uncaught: (error: unknown) => listener?.(error as Error, 'unhandledRejection') }
+  }
+
+  it.each([
+    [Object.assign(new Error('a was cancelled'), { code: 'TASK_CANCELLED' })],
+    [new Error('it failed', { cause: new Error('it too', { cause: new DisposedError() }) })],
+  ])('is ignored when the disposal is its cause', async (error) => {
+    const { exit, said, end, uncaught } = await disposing(1)
+    uncaught(error)
+    await end()
+    expect(said).not.toHaveBeenCalled()
+    expect(exit).toHaveBeenCalledExactlyOnceWith(143)
+  })
+
+  it.each([[new Error('mine')], ['a string']])('is printed otherwise, and the exit code is 1', async (error) => {
+    const { exit, said, end, uncaught } = await disposing(1)
+    uncaught(error)
+    expect(said).toHaveBeenCalledExactlyOnceWith(error)
+    expect(exit).not.toHaveBeenCalled()
+    await end()
+    expect(exit).toHaveBeenCalledExactlyOnceWith(1)
+  })
+
+  it('is left to a listener of the host', async () => {
+    const { exit, said, end, uncaught } = await disposing(2)
+    uncaught(new Error('mine'))
+    await end()
+    expect(said).not.toHaveBeenCalled()
+    expect(exit).toHaveBeenCalledExactlyOnceWith(143)
+  })
+})
+
+it('outside Node it checks its arguments, and listens for nothing', async () => {
+  vi.resetModules()
+  vi.doMock('../../../src/system/node-builtins.js', async (load) => ({ ...(await load<object>()), isNode: false }))
+  onTestFinished(() => vi.doUnmock('../../../src/system/node-builtins.js'))
+  const outside = await import('../../../src/engine/dispose-on-signals.js')
+  const before = process.listenerCount('SIGTERM')
+  expect(() => outside.disposeOnSignals(undefined as never)).toThrow('target: got undefined')
+  const unsubscribe = outside.disposeOnSignals(() => undefined)
+  expect(process.listenerCount('SIGTERM')).toBe(before)
+  expect(unsubscribe).not.toThrow()
 })

@@ -1,7 +1,7 @@
 /** The in-process engine and its abort signals. */
 import { describe, expect, it, vi } from 'vitest'
 import { createInProcessEngine } from '../../../src/engine/in-process.js'
-import { isolateAbortListeners } from '../../../src/callbacks/isolated-signal.js'
+import { isolateAbortListeners } from '../../../src/isolation/isolated-signal.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 function setUp() {

@@ -85,12 +85,12 @@ describe('a process that a program has started', () => {
     expect(stage.clock.pending).toBe(1)
     expect(isSettled()).toBe(false)
     stage.clock.advance(DRAIN_MS)
-    expect(await outcome).toEqual({ final_message: '' })
+    expect(await outcome).toEqual({ final_message: '', detached_processes: [`${escaped.pid} (node)`] })
     expect(isAlive(escaped.pid)).toBe(true)
   })
 
-  it('does not hang an aborted run either', async () => {
-    const child = { name: 'child', output: 'inherit', detached: true } as const
+  it('does not hang an aborted run when it has no token and holds the output', async () => {
+    const child = { name: 'child', output: 'inherit', detached: true, isHidden: true } as const
     const { outcome, abort } = stage.start({ ...stubborn, child })
     const [leader] = await stage.programs('leader', 'child')
     abort()
@@ -103,7 +103,7 @@ describe('a process that a program has started', () => {
   })
 
   it('does not hang a run that is aborted after its group was killed', async () => {
-    const child = { name: 'child', output: 'inherit', detached: true } as const
+    const child = { name: 'child', output: 'inherit', detached: true, isHidden: true } as const
     const { outcome, abort } = stage.start({ name: 'leader', child })
     const [leader] = await stage.programs('leader', 'child')
     leader.tell('exit 0')
@@ -112,6 +112,53 @@ describe('a process that a program has started', () => {
     abort()
     stage.clock.advance(DRAIN_MS)
     expect(await outcome).toMatchObject({ name: 'AbortError', exitCode: 0 })
+  })
+
+  it('F22: is asked to stop with the program when it has left the group, and killed after the grace period', async () => {
+    const child = { name: 'child', ignoresSigterm: true, output: 'ignore', detached: true } as const
+    const { outcome, abort, isSettled } = stage.start({ name: 'leader', child })
+    const [leader, escaped] = await stage.programs('leader', 'child')
+    abort()
+    await escaped.heard('SIGTERM')
+    await leader.gone
+    stage.clock.advance(GRACE_MS - 1)
+    expect([isSettled(), isAlive(escaped.pid)]).toEqual([false, true])
+    stage.clock.advance(1)
+    await escaped.gone
+    expect(await outcome).toMatchObject({ name: 'AbortError', signal: 'SIGTERM' })
+  })
+
+  it('F22: is asked to stop at the same time as a program that does not stop, when it has left the group', async () => {
+    const child = { name: 'child', ignoresSigterm: true, output: 'ignore', detached: true } as const
+    const { outcome, abort } = stage.start({ ...stubborn, child })
+    const [leader, escaped] = await stage.programs('leader', 'child')
+    abort()
+    await Promise.all([leader.heard('SIGTERM'), escaped.heard('SIGTERM')])
+    stage.clock.advance(GRACE_MS)
+    await Promise.all([leader.gone, escaped.gone])
+    expect(await outcome).toMatchObject({ name: 'AbortError', signal: 'SIGKILL' })
+  })
+
+  it('F22: is ended after the program with endDetached, and counted', async () => {
+    const child = { name: 'child', output: 'ignore', detached: true } as const
+    const { context, outcome } = stage.start({ name: 'leader', child }, { endDetached: true })
+    const ends: unknown[] = []
+    context.setProgram = (facts) => ends.push(facts)
+    const [leader, escaped] = await stage.programs('leader', 'child')
+    leader.tell('exit 0')
+    expect(await outcome).toEqual({ final_message: '' })
+    await escaped.gone
+    expect(ends.at(-1)).toEqual({ exitCode: 0, endedProcesses: 1 })
+  })
+
+  it('F22: is named in the error of a program that fails, and runs on', async () => {
+    const child = { name: 'child', output: 'ignore', detached: true } as const
+    const { outcome } = stage.start({ name: 'leader', child })
+    const [leader, escaped] = await stage.programs('leader', 'child')
+    leader.tell('exit 3')
+    const error = (await outcome) as Error
+    expect(error.message).toContain(`exited with code 3. Processes that it has detached run on: ${escaped.pid} (node).`)
+    expect(isAlive(escaped.pid)).toBe(true)
   })
 
   it('is signalled when the abort comes after the program has exited', async () => {
@@ -151,6 +198,17 @@ describe('this process', () => {
     const [leader, grandchild] = await stage.programs('leader', 'child')
     host.stdin.end()
     await Promise.all([leader.gone, grandchild.gone])
+  })
+})
+
+describe('this process at its exit', () => {
+  it('F22: kills what has left the group of its program, too', async () => {
+    const child = { name: 'child', ignoresSigterm: true, output: 'ignore', detached: true } as const
+    const { outcome } = stage.start({ ...stubborn, child })
+    const [leader, escaped] = await stage.programs('leader', 'child')
+    process.listeners('exit').at(-1)?.(0)
+    await Promise.all([leader.gone, escaped.gone])
+    expect(await outcome).toMatchObject({ code: 'PROCESS_FAILED', signal: 'SIGKILL' })
   })
 })
 

@@ -1,7 +1,14 @@
 /** The schema of a subagent's context: each way to launch checks it once, and refuses what does not match before a task is registered. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
-import { createAgentTasks, defineSubagent, InvalidInputError, type RunContext, type SubagentRequest } from 'agent-tasks'
+import {
+  createAgentTasks,
+  defineSubagent,
+  InvalidInputError,
+  type AgentTasks,
+  type RunContext,
+  type SubagentRequest,
+} from 'agent-tasks'
 import { memoryStore } from 'agent-tasks/store'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { ALICE, send, setUpApp, TASKS } from '../mcp/wire.js'
@@ -30,7 +37,8 @@ function setUp(options: Parameters<typeof createAgentTasks>[0] = {}) {
       }
     }
   }
-  const tasks = createAgentTasks({
+  // Without the types of the subagents, because the tests pass what the compiler refuses.
+  const tasks: AgentTasks = createAgentTasks({
     schedules: {},
     ...options,
     subagents: {

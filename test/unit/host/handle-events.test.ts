@@ -1,5 +1,5 @@
 /** Loops over the events of a task: what they receive, and that they keep and leave nothing. */
-import { followers } from '../../../src/async-tasks/output/output-stream.js'
+import { followers } from '../../../src/features/output/output-stream.js'
 import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { describe, expect, it, vi } from 'vitest'
 import type { TaskHandle, TaskHandleEvent } from '../../../src/index.js'

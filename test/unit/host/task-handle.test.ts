@@ -14,7 +14,7 @@ import { memoryStore } from '../../../src/store/index.js'
 import { watchRejections } from '../../../src/testing/unhandled-rejections.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { deafMachine, setUp, settle } from './launched-tasks.js'
-import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import { waitFor } from '../../support/wait-for.js'
 
 describe('a result that is read before the end', () => {
   it('H1: is claimed at once, and delivered by the handle alone', async () => {
@@ -250,7 +250,7 @@ describe('a host with a store', () => {
       const { result } = handle
       await settle()
       runs[0]?.resolve('done')
-      if (when === 'before it was returned') await vi.waitFor(() => expect(handle.record.status).toBe('completed'))
+      if (when === 'before it was returned') await waitFor(() => expect(handle.record.status).toBe('completed'))
       else await result
       const next = createAgentTasks({ store: store.copy() })
       await next.recovered
@@ -272,7 +272,7 @@ describe('a host with a store', () => {
       expect(handle.deliveryId).toBeUndefined()
       await settle()
       runs[0]?.resolve('done')
-      await vi.waitFor(() => expect(handle.record.status).toBe('completed'))
+      await waitFor(() => expect(handle.record.status).toBe('completed'))
       await (early ?? handle.result)
       await tasks.manager.stored()
       const asked: string[] = []
@@ -311,15 +311,15 @@ describe('a host with a store', () => {
 
 describe('a handle', () => {
   it('H2: sends messages to its run, answers its questions, and follows its output', async () => {
-    const talk: SubagentRunner = Object.assign(
-      async (_request: SubagentRequest, context: RunContext) => {
+    const talk = {
+      takesMessages: true,
+      run: async (_request: SubagentRequest, context: RunContext) => {
         context.append('ready')
         const { content } = await context.ask('Where to?')
         for await (const message of context.messages) return `${String(content?.['answer'])}, ${message}`
         return ''
       },
-      { takesMessages: true },
-    )
+    }
     const mute = () => new Promise<string>(() => undefined)
     const tasks = createAgentTasks({ subagents: { talk, mute }, graceMs: 0 })
     onTestFinished(() => tasks.dispose())

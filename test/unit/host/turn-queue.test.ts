@@ -5,6 +5,8 @@ import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { deferred } from '../tools/tool-host.js'
 import { settle } from './launched-tasks.js'
 
+const acceptIn = (): Promise<void> => Promise.resolve()
+
 /** Turns whose answers the test gives. */
 function setUp() {
   const answers: ReturnType<typeof deferred<string>>[] = []
@@ -14,6 +16,7 @@ function setUp() {
     return answer.promise
   })
   const turns = createTurns(respond)
+  onTestFinished(() => void turns.dispose())
   const busy: (boolean | 'over')[] = []
   turns.isBusy$.subscribe({ next: (isBusy) => busy.push(isBusy), complete: () => busy.push('over') })
   return { turns, respond, answers, busy, texts: () => respond.mock.calls.map(([text]) => text) }
@@ -42,7 +45,7 @@ describe('turns', () => {
 
   it('H4: know the delivery that a turn for results makes, and no other turn has one', async () => {
     const { turns, respond, answers } = setUp()
-    const delivery = { deliveryId: 'd1', taskIds: ['a'], signal: new AbortController().signal }
+    const delivery = { deliveryId: 'd1', taskIds: ['a'], signal: new AbortController().signal, acceptIn }
     const both = [turns.take('mine'), turns.triggerAgentTurn('results', delivery)]
     await settle()
     answers[0]?.resolve('')
@@ -265,7 +268,7 @@ describe('turns for results', () => {
     await settle()
     // The user's turn begins in the moment between the look at the agent and the delivery.
     const user = turns.take('hello')
-    const delivery = { deliveryId: 'd', taskIds: [], signal: AbortSignal.abort(new Error('expired')) }
+    const delivery = { deliveryId: 'd', taskIds: [], signal: AbortSignal.abort(new Error('expired')), acceptIn }
     await expect(turns.triggerAgentTurn('text', delivery)).rejects.toThrow('expired')
     const controller = new AbortController()
     const waiting = turns.triggerAgentTurn('text', { ...delivery, signal: controller.signal })

@@ -1,6 +1,7 @@
 /** An isAgentBusy whose promise never settles: notifyIdle() asks again at once, and the result arrives. */
 import { expect, it, vi } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
+import { waitFor } from '../../support/wait-for.js'
 
 it('A6: notifyIdle() drops a question to isAgentBusy that has no answer', async () => {
   const delivered: string[] = []
@@ -8,9 +9,9 @@ it('A6: notifyIdle() drops a question to isAgentBusy that has no answer', async 
   const tasks = createAgentTasks({ isAgentBusy, triggerAgentTurn: (text) => void delivered.push(text) })
   const launch = { subagentName: 's', goalPrompt: 'g' }
   tasks.getAsyncTaskManager().launch(launch, () => Promise.resolve({ final_message: 'the result' }))
-  await vi.waitFor(() => expect(isAgentBusy).toHaveBeenCalledTimes(1))
+  await waitFor(() => expect(isAgentBusy).toHaveBeenCalledTimes(1))
   isAgentBusy.mockReturnValue(Promise.resolve(false))
   tasks.notifyIdle()
-  await vi.waitFor(() => expect(delivered.join()).toContain('the result'))
+  await waitFor(() => expect(delivered.join()).toContain('the result'))
   await tasks.dispose()
 })

@@ -124,6 +124,19 @@ describe('deliveries', () => {
     expect(host).toMatchObject({ deliveries: 2, mostInFlight: 1 })
   })
 
+  it('D3: a suspended delivery does not expire, and has the whole time again when it is resumed', () => {
+    const { actor, clock, host } = start({ timeoutMs: 30 })
+    clock.advance(20)
+    actor.send({ type: 'delivery.suspended' })
+    clock.advance(3_600_000)
+    expect(host).toMatchObject({ deliveries: 1, abandoned: 0 })
+    actor.send({ type: 'delivery.resumed' })
+    clock.advance(29)
+    expect(host.abandoned).toBe(0)
+    clock.advance(1)
+    expect(host.abandoned).toBe(1)
+  })
+
   it('D4: refused deliveries back off exponentially up to the maximum; a success starts over', () => {
     const { clock, host, report } = start()
     const waits: number[] = []

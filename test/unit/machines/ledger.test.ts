@@ -320,7 +320,7 @@ describe('the history', () => {
   })
 
   it('A7: a restored record is pruned like any other, and later changes have greater numbers', () => {
-    const { actor, journal, ids } = startRegistry({ max: 0 })
+    const { actor, feed, ids } = startRegistry({ max: 0 })
     actor.send({
       type: 'task.restore',
       record: {
@@ -337,6 +337,6 @@ describe('the history', () => {
       },
     })
     expect(ids()).toEqual([])
-    expect(journal.seq).toBe(8)
+    expect(feed.seq).toBe(8)
   })
 })

@@ -1,7 +1,7 @@
 /** What the parts of a registry keep after a change: slots, queues, budgets, families, and questions. */
 import { describe, expect, it } from 'vitest'
-import { BudgetTimes } from '../../../machines/budget-times.js'
-import { Families, ownerOfRun } from '../../../machines/families.js'
+import { BudgetTimes } from '../../../machines/parts/budget-times.js'
+import { Families, ownerOfRun } from '../../../machines/parts/families.js'
 import { OwedQuestions, refOf } from '../../../machines/owed-questions.js'
 import { Slots } from '../../../machines/slots.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
@@ -37,11 +37,11 @@ describe('slots of an owner', () => {
     slots.take(launched, true)
     slots.take(registered, false)
     slots.take(other, true)
-    expect(slots.countOf('a')).toBe(2)
+    expect(slots.countOf((owner) => owner === 'a')).toBe(2)
     for (const entry of [launched, registered]) slots.end(entry)
-    expect([slots.countOf('a'), slots.inUse]).toEqual([1, 2])
+    expect([slots.countOf((owner) => owner === 'a'), slots.inUse]).toEqual([1, 2])
     expect([slots.release(launched), slots.release(launched), slots.release(registered)]).toEqual([true, false, false])
-    expect([slots.countOf('a'), slots.inUse]).toEqual([0, 1])
+    expect([slots.countOf((owner) => owner === 'a'), slots.inUse]).toEqual([0, 1])
   })
 
   it('F8: the end of a reservation is a deadline only while something waits for its slot', () => {
@@ -54,7 +54,7 @@ describe('slots of an owner', () => {
 
   it('need no timer for a reservation that has expired, also without a limit', () => {
     const slots = new Slots(-1, () => 100)
-    slots.queue.add({ id: 'a' } as never, { priority: 0, bytes: 0 })
+    slots.queue.add(entryOf({ id: 'a' }), { priority: 0, bytes: 0 })
     slots.reserve('expired', 0)
     expect(slots.nextExpiry).toBeUndefined()
     slots.reserve('later', 50)

@@ -1,17 +1,17 @@
 /** An actor with the registry's logic, without the checks of the manager. */
 import { createActor } from 'xstate'
 import { asyncTaskMachine } from '../../../machines/async-task.js'
-import { Families } from '../../../machines/families.js'
+import { Families } from '../../../machines/parts/families.js'
 import { ActiveTimes } from '../../../machines/active-times.js'
-import { Pauses } from '../../../machines/pauses.js'
+import { Pauses } from '../../../machines/parts/pauses.js'
 import { History } from '../../../machines/history.js'
-import { Journal, type RegistryNotification } from '../../../machines/journal.js'
+import { ChangeFeed, type RegistryNotification } from '../../../machines/change-feed.js'
 import { Ledger } from '../../../machines/ledger.js'
-import type { TaskAdmission } from '../../../machines/records.js'
+import type { TaskAdmission } from '../../../machines/task-admission.js'
 import { TaskLimits } from '../../../machines/task-limits.js'
 import { SlotPools, Slots } from '../../../machines/slots.js'
 import type { Admission, RegistryAnswers, RegistryEffect, RegistryQuestion } from '../../../machines/registry-events.js'
-import { createRegistryLogic } from '../../../machines/task-registry.js'
+import { createRegistryLogic } from '../../../machines/registry.js'
 import type { Lease } from '../../../machines/task-entry.js'
 
 export interface RegistryOptions {
@@ -22,14 +22,14 @@ export interface RegistryOptions {
 export function startRegistry({ max, notifyCancelled = false }: RegistryOptions) {
   let now = 0
   const notifications: RegistryNotification[] = []
-  const journal = new Journal(
+  const feed = new ChangeFeed(
     () => now,
     (notification) => notifications.push(notification),
   )
   const slots = new Slots(max, () => now)
   const history = new History(() => (slots.max === -1 ? 10 : slots.max * 2))
   const ledger: Ledger = new Ledger({
-    journal,
+    changes: feed,
     notifyCancelled,
     find: (id) => history.get(id),
     onCleared: (entry) => history.offer(entry),
@@ -43,7 +43,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     families,
     pauses: new Pauses(),
     active: new ActiveTimes(),
-    journal,
+    changes: feed,
     task: asyncTaskMachine,
     elapsed: () => now,
     describeError: (error) => ({ error: String(error) }),
@@ -70,7 +70,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     ledger,
     history,
     families,
-    journal,
+    feed,
     effects: core.effects,
     aborted: () => idsWith('stopping'),
     started: () => idsWith('started'),

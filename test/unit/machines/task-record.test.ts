@@ -141,6 +141,7 @@ describe('the record of a task', () => {
       attempt: 2,
       attempts: [{ number: 1, startedAt: 100, endedAt: 170 }],
     })
+    expect(requeuedRecord(asking, { ...change, keepsAttempt: true })).toEqual({ ...queued, attempt: 2 })
     expect(startedRecord(requeuedRecord(asking, change), 5, 180)).toMatchObject({ status: 'running', startedAt: 180 })
   })
 

@@ -4,7 +4,7 @@ import {
   countsOf,
   hasEnded,
   holdsSlot,
-  isOtherRun,
+  startsOrEndsRun,
   STATUSES,
   TERMINAL_STATUSES,
 } from '../../../machines/task-status.js'
@@ -20,7 +20,7 @@ it('each status is active, counted in an account of its owner, or an end that ho
 
 it('a run starts, or is over and its task waits, when the slot changes and the task has not ended', () => {
   const changes = ([null, ...STATUSES] as const).flatMap((from) => STATUSES.map((to) => [from, to] as const))
-  expect(changes.filter(([from, to]) => isOtherRun(from, to) && (from === null || !hasEnded(from)))).toEqual([
+  expect(changes.filter(([from, to]) => startsOrEndsRun(from, to) && (from === null || !hasEnded(from)))).toEqual([
     [null, 'running'],
     ['queued', 'running'],
     ['running', 'queued'],

@@ -11,7 +11,7 @@ import { trustFile } from '../../../src/mcp/trust.js'
 import { configuredSubagents, promptOf } from '../../../src/mcp/configured-subagents.js'
 import { agentConfigJsonSchema, agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import type { OutputObject } from '../../../machines/records.js'
-import { systemClock } from '../../../src/clock.js'
+import { systemClock } from '../../../src/system/clock.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
 
 const subagent = { name: 'a', description: 'd', command: 'node' }
@@ -120,7 +120,7 @@ describe('the configuration file', () => {
   it('must exist when a path is given, and must be JSON', () => {
     const cwd = folder()
     expect(() => loadAgentConfig('none.json', cwd)).toThrow(
-      `${join(cwd, 'none.json')}: cannot be read (ENOENT). To write a working example, run \`npx agent-tasks mcp --init --config "${join(cwd, 'none.json')}"\``,
+      `${join(cwd, 'none.json')}: cannot be read (ENOENT). To write a working example, run \`npx --no-install agent-tasks mcp --init --config "${join(cwd, 'none.json')}"\``,
     )
     writeFileSync(join(cwd, 'bad.json'), '{')
     expect(() => loadAgentConfig('bad.json', cwd)).toThrow(`${join(cwd, 'bad.json')}: is not JSON`)

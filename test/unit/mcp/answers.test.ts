@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { ANONYMOUS } from '../../../src/mcp/callers.js'
 import { until } from '../../support/lifelines.js'
 import { controlled, overHttp, overStdio, textOf, type Called } from './clients.js'
-import { ALICE, BOB, setUpApp } from './wire.js'
+import { ALICE, BOB, launchAnonymous, setUpApp } from './wire.js'
 
 describe('a client of 2025 whose connection breaks', () => {
   it('A5: while it waits: the wait is aborted, and the next answer has the result', async () => {
@@ -82,8 +82,8 @@ describe('the answer of any tool', () => {
   })
 
   it('carries nothing of another client, and nothing to an anonymous one', async () => {
-    const { use, launch, end, manager } = await inProcess()
-    const [mine, anonymous] = [await launch(), await launch(ANONYMOUS)]
+    const { app, use, launch, end, manager } = await inProcess()
+    const [mine, anonymous] = [await launch(), await launchAnonymous(app, 'slow')]
     end(mine, 'of alice')
     end(anonymous, 'of somebody')
     await until(() => manager.getRunningTasks().length === 0)

@@ -80,11 +80,12 @@ describe('a question', () => {
   })
 
   it('F6: is asked of the user while a call waits, and by no answer meanwhile', async () => {
-    const { call, launch, asked, isAsked } = await setUp()
+    const { call, launch, asked, isAsked, clock } = await setUp()
     const told = await launch('asks')
     const result = call('wait_for_async_tasks', { task_ids: [told] })
     await isAsked()
     expect(await call('list_instances')).not.toContain('waits for an answer')
+    clock.advance(500)
     asked[0]!.answer({ action: 'decline' })
     expect(await result).toContain('decline')
     expect(asked).toHaveLength(1)
@@ -144,6 +145,26 @@ describe('a question', () => {
     const text = await result
     expect(text).toContain('it waits for an answer, and continues in the background')
     expect(text).toContain('Answer with answer_async_task')
+    expect(asked).toHaveLength(1)
+  })
+
+  it.each([
+    ['claude -p, which cancels each form', 'cancel', 0, false],
+    ['a person who closes the form', 'cancel', 60_000, false],
+    ['codex exec, which declines each form at once', 'decline', 499, true],
+  ] as const)('F6: is left to the model by %s', async (_client, action, afterMs, isNoted) => {
+    const { call, run, asked, isAsked, clock, manager } = await setUp()
+    const result = run('asks')
+    await isAsked()
+    clock.advance(afterMs)
+    asked[0]!.answer({ action })
+    const text = await result
+    expect(text).toContain('Answer with answer_async_task')
+    expect(text.includes('at once, so no person has seen it')).toBe(isNoted)
+    const [task] = manager.getRunningTasks()
+    expect(task!.questions).toHaveLength(1)
+    await call('answer_async_task', { task_id: task!.id, answer: 'develop' })
+    await until(() => manager.getTask(task!.id)?.status === 'completed')
     expect(asked).toHaveLength(1)
   })
 

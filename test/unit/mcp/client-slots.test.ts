@@ -1,7 +1,7 @@
 /** What each client may have at once: what takes a slot, and what frees it. */
 import { AsyncTaskManager } from 'agent-tasks'
 import { expect, it } from 'vitest'
-import { leaveInBackground } from '../../../src/async-tasks/detaching.js'
+import { leaveInBackground } from '../../../src/features/foreground/detaching.js'
 import { ClientSlots, MAX_IN_PLACE, type ClientLimits } from '../../../src/mcp/client-slots.js'
 import type { ToolResult } from '../../../src/tools/tool.js'
 
@@ -40,6 +40,32 @@ it.each(['background', 'command'] as const)(
     expect(await slots.launch(kind, 'alice', () => Promise.resolve(DONE))).toBe(DONE)
   },
 )
+
+it('F1: the sessions of one token have the slots of one client, of each kind', async () => {
+  const manager = new AsyncTaskManager(-1)
+  const slots = slotsOf(manager, { maxAsyncTasks: 2, maxCommands: 2 })
+  const client = `client-${'a'.repeat(16)}`
+  const other = `client-${'b'.repeat(16)}`
+  let count = 0
+  const launch = (kind: 'background' | 'command' | 'inPlace', owner: string) =>
+    slots.launch(kind, owner, (onLaunched) => {
+      const id = `${kind}${(count += 1)}`
+      const input = { id, subagentName: 'slow', goalPrompt: 'g', owner }
+      const more = { ...(kind === 'inPlace' && { isForeground: true }), ...(kind === 'command' && { kind }) }
+      manager.launch({ ...input, ...more }, () => new Promise(() => undefined))
+      onLaunched()
+      return Promise.resolve({ ...DONE, metadata: { agentId: id, async: kind === 'background' } })
+    })
+  for (const kind of ['background', 'command', 'inPlace'] as const) {
+    const most = kind === 'inPlace' ? MAX_IN_PLACE : 2
+    for (let session = 0; session < most; session += 1) {
+      expect(await launch(kind, `${client}/session-${session}`)).not.toHaveProperty('error')
+    }
+    expect(await launch(kind, `${client}/session-more`)).toMatchObject({ error: { type: 'limit_reached' } })
+    expect(await launch(kind, client)).toMatchObject({ error: { type: 'limit_reached' } })
+    expect(await launch(kind, `${other}/session-0`)).not.toHaveProperty('error')
+  }
+})
 
 it('each task has one slot until it ends, also one whose result is returned again', async () => {
   const { manager, slots, launch } = setUp()
@@ -98,6 +124,18 @@ it('what an earlier process left counts for its owner until it ends', async () =
   expect([await call('alice'), await call('bob')]).toEqual(['limit_reached', undefined])
   manager.cancelTask('left')
   expect(await call('alice')).toBeUndefined()
+})
+
+it('a task of a schedule is refused when another session of its token has the slots', async () => {
+  const { manager, slots, launch } = setUp()
+  const [one, two] = ['client-0123456789abcdef/session-1', 'client-0123456789abcdef/session-2'] as const
+  const scheduled = (id: string) =>
+    slots.launchScheduled(two, () => manager.registerTask({ id, subagentName: 'slow', goalPrompt: 'g', owner: two }))
+  const first = await launch(one)
+  await launch(one)
+  expect(() => scheduled('refused')).toThrow(expect.objectContaining({ code: 'TASK_LIMIT' }) as Error)
+  manager.cancelTask(idOf(first))
+  expect(scheduled('launched').id).toBe('launched')
 })
 
 it('says what a client can do that may have none, or has no queue, and refuses nothing without a limit', async () => {

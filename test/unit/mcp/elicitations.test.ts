@@ -201,7 +201,7 @@ async function askedTwice(meta?: Record<string, unknown>) {
     })
   const elicitations = new Elicitations(manager)
   const begin = () =>
-    elicitations.askerOf({ mcpReq: { signal: request.signal, send } } as never, meta).begin(() => undefined)
+    elicitations.askerOf({ mcpReq: { signal: request.signal, send } } as never, { meta }).begin(() => undefined)
   const withdrawn = () => sent.map(({ options: { signal } }) => signal.aborted)
   return { manager, request, sent, begin, withdrawn, tick: () => new Promise(setImmediate) }
 }

@@ -1,8 +1,7 @@
 /** Events over HTTP, for the caller's own tasks: F20. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { listenWith, type McpHttpServer } from '../../../src/mcp/http.js'
-import { sessionOwner } from '../../../src/mcp/left-sessions.js'
-import { callerOf, ANONYMOUS } from '../../../src/mcp/callers.js'
+import { callerOf, ANONYMOUS, sessionOwner } from '../../../src/mcp/callers.js'
 import { setUpApp } from './wire.js'
 
 const servers: McpHttpServer[] = []

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createLog } from '../../../src/http/log.js'
-import { localInstance } from '../../../src/instances/local-instance.js'
+import { createLog } from '../../../src/server/http/log.js'
+import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
 import { createHttpSessions } from '../../../src/mcp/http-sessions.js'
 import { listenWith } from '../../../src/mcp/http.js'
 import { createInstancePool } from '../../../src/mcp/instance-pool.js'
@@ -13,6 +13,7 @@ import { createListInstancesTool } from '../../../src/tools/list-instances.js'
 import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { ALICE, send, setUpApp, TASKS } from './wire.js'
+import { waitFor } from '../../support/wait-for.js'
 
 function setUp(...options: Parameters<typeof setUpApp>) {
   const host = setUpApp(...options)
@@ -65,7 +66,7 @@ describe('submit_commands', () => {
     )
     const { result } = await call('submit_commands', { ...COMMANDS, async: false }, TASKS)
     const taskId = result['taskId'] as string
-    await vi.waitFor(async () => expect((await get(taskId)).result['status']).toBe('completed'))
+    await waitFor(async () => expect((await get(taskId)).result['status']).toBe('completed'))
     expect(JSON.stringify((await get(taskId)).result['result'])).toContain('add: success: 5')
   })
 
@@ -146,7 +147,7 @@ describe('an instance that connects after the server was closed', () => {
     clock.advance(3000)
     await closed
     for (const answer of waiting.splice(0)) answer()
-    await vi.waitFor(() => expect(methods).toContain('DELETE'))
+    await waitFor(() => expect(methods).toContain('DELETE'))
     await ready
     expect([pool.instances.list(), logged]).toEqual([[], []])
   })
@@ -191,7 +192,7 @@ describe('over HTTP', () => {
       `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{`,
     )
     socket.end()
-    await vi.waitFor(() => expect(logged).toEqual([expect.stringMatching(/^agent-tasks error: a request failed: /)]))
+    await waitFor(() => expect(logged).toEqual([expect.stringMatching(/^agent-tasks error: a request failed: /)]))
     socket.destroy()
     const answer = await fetch(url, { method: 'POST', body: '{}' })
     expect(answer.status).toBeGreaterThanOrEqual(400)
@@ -231,7 +232,7 @@ describe('over HTTP', () => {
     }
     const refused = {
       jsonrpc: '2.0',
-      id: null,
+      id: 1,
       error: { code: -32000, message: 'There are too many sessions (1). Try again later.' },
     }
     const first = await Promise.all([open(), open()])

@@ -1,8 +1,12 @@
 /** The server over HTTP: access, and the life of a session. The test owns the clock; the sockets are real. */
 import { once } from 'node:events'
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { afterEach, describe, expect, it } from 'vitest'
+import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
+import { callerOf } from '../../../src/mcp/callers.js'
+import { createHttpSessions } from '../../../src/mcp/http-sessions.js'
 import { listenWith, type McpHttpServer } from '../../../src/mcp/http.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
@@ -80,6 +84,126 @@ describe('a session', () => {
     const { url } = await setUp()
     expect((await post(url, LIST, { 'mcp-session-id': 'nobody' })).status).toBe(404)
     expect((await post(url, LIST)).status).toBe(400)
+  })
+
+  it('P2: after a restart of the server, is opened by initialize with the id of the earlier one, and any other request gets 404 with its own id', async () => {
+    const { url } = await setUp({ tokens: ['one', 'two'] })
+    const token = { authorization: 'Bearer one' }
+    const left = { 'mcp-session-id': 'of-the-earlier-server', ...token }
+    const refused = await post(url, { ...LIST, id: 'mine' }, left)
+    expect([refused.status, JSON.parse(refused.body)]).toEqual([
+      404,
+      { jsonrpc: '2.0', id: 'mine', error: { code: -32000, message: 'Session not found. Initialize a new one.' } },
+    ])
+    expect(JSON.parse((await post(url, { method: 'notifications/initialized' }, left)).body)).toMatchObject({
+      id: null,
+    })
+    const opened = await post(url, INITIALIZE, left)
+    expect([opened.status, opened.session]).toEqual([200, expect.not.stringContaining('of-the-earlier') as unknown])
+    const session = { 'mcp-session-id': opened.session!, 'mcp-protocol-version': '2025-11-25' }
+    expect((await post(url, LIST, { ...session, ...token })).status).toBe(200)
+    // The id of the session of another token is one of no session.
+    const other = await post(url, INITIALIZE, { 'mcp-session-id': opened.session!, authorization: 'Bearer two' })
+    expect(other.status).toBe(200)
+    expect(other.session).not.toBe(opened.session)
+  })
+
+  describe('P3: of a token that has been idle for five minutes', () => {
+    const five = 300_000
+    const open = async (url: string, token: string) => {
+      const session = await openSession(url, { authorization: `Bearer ${token}` })
+      const call = async (name: string, args: object = {}): Promise<string> =>
+        (await post(url, { id: 9, method: 'tools/call', params: { name, arguments: args } }, session)).body
+      const launch = async (): Promise<string> => {
+        const text = await call('task', { subagent_name: 'slow', goal_prompt: 'g', async: true })
+        return /"task_id":"([^"]+)"/.exec(text)![1]!
+      }
+      return { session, call, launch }
+    }
+
+    it('lends what it is owed to the next session of the token, and gets back what is still outstanding', async () => {
+      const { url, clock, end, manager } = await setUp({ tokens: ['one', 'two'] })
+      const first = await open(url, 'one')
+      const [ended, running] = [await first.launch(), await first.launch()]
+      end(ended, 'the first answer')
+      await until(() => manager.getPendingNotifications().length === 1)
+      clock.advance(five)
+      const [other, second] = [await open(url, 'two'), await open(url, 'one')]
+      expect(await other.call('check_async_tasks')).not.toContain('answer')
+      expect(await second.call('check_async_tasks')).toContain('the first answer')
+      const [lender, borrower] = [manager.getTask(ended)!.owner, manager.getTask(running)!.owner]
+      expect(borrower).toContain(second.session['mcp-session-id'])
+      expect(await first.call('check_async_tasks')).not.toContain('the first answer')
+      expect(manager.getTask(running)!.owner).toContain(first.session['mcp-session-id'])
+      expect(lender).toBe(borrower)
+      end(running, 'the second answer')
+      await until(() => manager.getTask(running)?.status === 'completed')
+      expect(await second.call('check_async_tasks')).not.toContain('the second answer')
+      expect(await first.call('check_async_tasks')).toContain('the second answer')
+    })
+
+    it('has its tasks back when the other session ends', async () => {
+      const { url, clock, manager } = await setUp({ tokens: ['one'] })
+      const first = await open(url, 'one')
+      const running = await first.launch()
+      clock.advance(five)
+      const second = await open(url, 'one')
+      expect(manager.getTask(running)!.owner).toContain(second.session['mcp-session-id'])
+      await fetch(url, { method: 'DELETE', headers: second.session })
+      expect(manager.getTask(running)).toMatchObject({ status: 'running' })
+      expect(manager.getTask(running)!.owner).toContain(first.session['mcp-session-id'])
+    })
+
+    it('keeps its tasks while one of its streams is open, and before that time', async () => {
+      const { url, clock, manager } = await setUp({ tokens: ['one'] })
+      const [streaming, recent] = [await open(url, 'one'), await open(url, 'one')]
+      const ids = [await streaming.launch(), await recent.launch()]
+      const headers = { ...streaming.session, accept: 'text/event-stream' }
+      const stream = new AbortController()
+      await fetch(url, { headers, signal: stream.signal })
+      clock.advance(five - 1)
+      await recent.call('check_async_tasks')
+      clock.advance(1)
+      await open(url, 'one')
+      expect(ids.map((id) => manager.getTask(id)!.owner.split('session-')[1])).toEqual(
+        [streaming, recent].map(({ session }) => session['mcp-session-id']),
+      )
+      stream.abort()
+    })
+
+    it('makes room at the limit of the token, the one that was idle the longest first, and its tasks go on', async () => {
+      const host = await setUp({ tokens: ['one'] })
+      const sessions = createHttpSessions(host.app, 3_600_000, { max: 10, perToken: 2 })
+      const server = createServer((request, response) => {
+        void json(request).then((body) => sessions.serve(request, response, body, callerOf(request)))
+      })
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      onTestFinished(async () => {
+        await sessions.close()
+        server.closeAllConnections()
+        server.close()
+      })
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      const first = await open(url, 'one')
+      const id = await first.launch()
+      host.clock.advance(1)
+      const second = await open(url, 'one')
+      expect((await post(url, INITIALIZE, { authorization: 'Bearer one' })).status).toBe(503)
+      host.clock.advance(five)
+      const third = await open(url, 'one')
+      expect(host.manager.getTask(id)).toMatchObject({ status: 'running' })
+      expect(host.manager.getTask(id)!.owner).toContain(third.session['mcp-session-id'])
+      expect((await post(url, LIST, first.session)).status).toBe(404)
+      expect((await post(url, LIST, second.session)).status).toBe(200)
+    })
+  })
+
+  it('has its metadata nowhere: a client without a token gets 404 for each well-known path', async () => {
+    const { url } = await setUp({ tokens: ['one'] })
+    for (const path of ['oauth-protected-resource', 'oauth-protected-resource/mcp', 'oauth-authorization-server']) {
+      expect((await fetch(new URL(`/.well-known/${path}`, url))).status).toBe(404)
+    }
+    expect((await fetch(new URL('/other', url))).status).toBe(401)
   })
 
   it('can be used only with the token it was opened with', async () => {

@@ -1,6 +1,6 @@
 /** What one client can take from the others, and make the server hold. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { localInstance } from '../../../src/instances/local-instance.js'
+import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
 import { listenWith } from '../../../src/mcp/http.js'
 import { until } from '../../support/lifelines.js'
 import { openSession } from '../../support/mcp-sessions.js'
@@ -212,5 +212,38 @@ describe('an image that a command returned', () => {
     const answer = await use('submit_commands', { ...COMMANDS, async: false })
     expect(imagesOf(answer)).toHaveLength(1)
     expect(answer.content.map(({ text = '' }) => text).join('\n')).toContain('The last 1 of the 2 images')
+  })
+})
+
+describe('schedules and monitors', () => {
+  it('F16: are limited for each client, however many sessions it opens', async () => {
+    const { call, launch } = setUp({ schedules: { maxPerOwner: 2 }, monitors: { maxPerOwner: 2 } })
+    const sessionOf = (letter: string, session: number) => ({
+      owner: `client-${letter.repeat(16)}/session-${session}`,
+      isAnonymous: false,
+    })
+    const messages = async (name: string, args: (caller: typeof ALICE) => Promise<object> | object) => {
+      const texts: string[] = []
+      for (const caller of [sessionOf('a', 1), sessionOf('a', 2), sessionOf('a', 3), sessionOf('b', 1)]) {
+        texts.push(textOf((await call(name, await args(caller), {}, caller)).result as unknown as Called))
+      }
+      return texts.map((text) => /Max .* reached/.exec(text)?.[0])
+    }
+    expect(await messages('schedule', () => ({ message: 'wake up', in_seconds: 60 }))).toEqual([
+      undefined,
+      undefined,
+      'Max schedules of an owner (2, schedules.maxPerOwner) reached',
+      undefined,
+    ])
+    const watch = async (caller: typeof ALICE) => {
+      await launch(caller)
+      return { task_id: 'slow', match: 'error' }
+    }
+    expect(await messages('monitor', watch)).toEqual([
+      undefined,
+      undefined,
+      'Max monitors of one owner (2, monitors.maxPerOwner) reached',
+      undefined,
+    ])
   })
 })

@@ -54,8 +54,6 @@ describe('a task that runs in place and is detached', () => {
   })
 
   it.each([
-    [{ maxBlockingSeconds: 10 }, 10],
-    [{ maxBlockingSeconds: 10, backgroundAfterSeconds: 20 }, 20],
     [{ backgroundAfterSeconds: 30 }, 30],
     [{}, 45],
   ])('F14: %j in the configuration means %d s', async (config, seconds) => {

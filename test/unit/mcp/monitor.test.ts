@@ -2,9 +2,10 @@
 import { appendFileSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { until } from '../../support/lifelines.js'
 import { overStdio, textOf } from './clients.js'
+import { waitFor } from '../../support/wait-for.js'
 
 function folder() {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'monitored-')))
@@ -67,7 +68,7 @@ describe('monitor over MCP', () => {
     expect(textOf(await call('monitor', program))).toContain('Max commands (1) reached.')
     // The program takes a time of its own, in which the clock of the server stands still.
     const peek = { task_id: 'sh', action: 'peek' }
-    await vi.waitFor(async () => expect(textOf(await call('check_async_tasks', peek))).toContain(cwd), 10_000)
+    await waitFor(async () => expect(textOf(await call('check_async_tasks', peek))).toContain(cwd))
     expect(await wait()).toContain(cwd)
     expect(textOf(await call('monitor', { command: 'rm', match: 'x' }))).toMatch(/Max commands|expected one of "sh"/)
     await call('monitor', { action: 'cancel', monitor_id: id })

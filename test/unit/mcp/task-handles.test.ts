@@ -19,6 +19,7 @@ function createSubject() {
     progress$,
     questions$,
     getTask: (id: string) => records.get(id),
+    reads: { history: new Map() },
     registry: { send: (event: (typeof sent)[number]) => void sent.push(event), ask: () => undefined },
   }
   const handles = createTaskHandles({
@@ -143,8 +144,8 @@ it('a client of 2025 is notified of its own tasks, until it is gone', () => {
   const { handles, manager, create, settle } = createSubject()
   const tasks = createMcpTasks(handles, manager as never, {} as never)
   const notification = vi.fn((_sent: { params: { taskId: string; status: string } }) => Promise.resolve())
-  const server = { setRequestHandler: vi.fn(), notification, getClientCapabilities: () => ({}) }
-  const stop = tasks.register(server as never, 'alice', vi.fn(), true)
+  const server = { notification, getClientCapabilities: () => ({}) }
+  const stop = tasks.notify(server as never, 'alice')
   for (const id of ['t1', 't2']) create(id)
   create('t3', {}, 'bob')
   settle('t3')

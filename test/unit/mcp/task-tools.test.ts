@@ -7,8 +7,9 @@ import { z } from 'zod'
 import type { Subagent, SubagentRunner } from '../../../src/tools/subagents.js'
 import { settle } from '../tools/tool-host.js'
 import { ANONYMOUS } from '../../../src/mcp/callers.js'
-import { overStdio } from './clients.js'
-import { ALICE, BOB, send, setUpApp } from './wire.js'
+import { until } from '../../support/lifelines.js'
+import { controlled, overStdio, type Called } from './clients.js'
+import { ALICE, BOB, launchAnonymous, send, setUpApp } from './wire.js'
 
 const apps: { close(): Promise<void> }[] = []
 
@@ -110,6 +111,47 @@ describe('the list of tools', () => {
     )
     expect(json.length).toBeLessThanOrEqual(14_000)
     expect(json).not.toContain('propertyNames')
+    // Some clients refuse a tool with a field of several types, one of which is an object.
+    for (const { inputSchema } of tools as { inputSchema: { properties: object } }[]) {
+      for (const { type, anyOf = [] } of Object.values(inputSchema.properties) as { type?: unknown; anyOf?: [] }[]) {
+        expect(Array.isArray(type) ? type : anyOf.map((each: { type?: unknown }) => each.type)).not.toContain('object')
+      }
+    }
+  })
+
+  it('P2: an answer is listed as a text, which may be JSON, and a value of another type is taken, too', async () => {
+    const schema = { type: 'object', properties: { publish: { type: 'boolean' }, tag: { type: 'string' } } }
+    const run: SubagentRunner = async (_request, context) => {
+      const { content } = await context.ask({ message: 'Publish?', schema })
+      return { final_message: JSON.stringify(content) }
+    }
+    const { manager, call } = setUpApp({ asks: run })
+    for (const answer of ['{"publish":true,"tag":"next"}', { publish: true, tag: 'next' }]) {
+      await call('task', { subagent_name: 'asks', goal_prompt: 'g', async: true }, {})
+      await until(() => manager.getRunningTasks()[0]?.questions !== undefined)
+      const { id } = manager.getRunningTasks()[0]!
+      await call('answer_async_task', { task_id: id, answer }, {})
+      await until(() => manager.getTask(id)?.status === 'completed')
+      expect(manager.getTask(id)).toMatchObject({
+        output: { final_message: '{"publish":true,"tag":"next"}' },
+      })
+    }
+  })
+
+  it('P2: a launch says how the result arrives, and does not suggest to poll', async () => {
+    const { call } = setUpApp({ slow: controlled().run }, { commands: { allow: [process.execPath] } })
+    const launches = [
+      ['task', { subagent_name: 'slow', goal_prompt: 'g' }],
+      ['run_command', { command: process.execPath, args: ['--version'] }],
+    ] as const
+    for (const [name, args] of launches) {
+      const { result } = await call(name, { ...args, async: true }, {})
+      const text = (result as unknown as Called).content[0]!.text
+      expect(text).toContain(
+        'Its result comes with the answer to your next call of any tool of this server: do not poll for it.',
+      )
+      expect(text).not.toContain('check_async_tasks')
+    }
   })
 
   it('F12: has what is configured: so have the instructions', async () => {
@@ -297,9 +339,38 @@ describe('an owner', () => {
     expect(manager.getTask(id)?.status).toBe('running')
   })
 
+  it('P3: that is anonymous launches nothing whose end it could not learn, and reads what to do', async () => {
+    const { app } = await setUp({
+      commands: { shell: true },
+      schedules: {},
+      monitors: {},
+      instances: [{ id: 'a', url: 'http://127.0.0.1:9/' }],
+    })
+    const calls = [
+      ['task', { subagent_name: 'hangs', goal_prompt: 'g', async: true }],
+      ['run_command', { command: 'x', async: true }],
+      ['run_command', { command: 'x &' }],
+      ['submit_commands', { commands: [{ tool_name: 'x' }] }],
+      ['schedule', { in_seconds: 60, message: 'm' }],
+      ['monitor', { command: 'x', match: 'y' }],
+    ] as const
+    for (const [name, args] of calls) {
+      const { result } = await send(app, ANONYMOUS, 'tools/call', { name, arguments: args })
+      const { isError, content } = result as unknown as Called & { isError: boolean }
+      expect([name, isError, content[0]!.text]).toEqual([
+        name,
+        true,
+        expect.stringMatching(/anonymous.*async: false.*Authorization: Bearer/) as unknown,
+      ])
+    }
+    expect(app.backend.manager.getAllTasks()).toEqual([])
+    const answered = { name: 'task', arguments: { subagent_name: 'quick', goal_prompt: 'g' } }
+    expect((await send(app, ANONYMOUS, 'tools/call', answered)).result).not.toHaveProperty('isError')
+  })
+
   it('that is anonymous needs the full id of a task, and gets no list', async () => {
-    const { use, launch } = await setUp()
-    const id = await launch('hangs', ANONYMOUS)
+    const { app, use, launch } = await setUp()
+    const id = await launchAnonymous(app, 'hangs')
     const other = await launch('hangs')
     const list = await use('check_async_tasks', {}, ANONYMOUS)
     expect([list.isError, list.text.includes(id)]).toEqual([true, false])

@@ -304,6 +304,28 @@ describe('a call as a task', () => {
     await tasks.getTask(id)
     expect(got).toHaveLength(2)
   })
+
+  it('F12: is notified of what its task writes, and that it still runs', async () => {
+    let append: (text: string) => void = () => undefined
+    const run: SubagentRunner = (_request, context) => {
+      append = (text) => context.append(text)
+      return new Promise((_resolve, reject) => {
+        context.signal.addEventListener('abort', () => reject(new Error('cancelled')))
+      })
+    }
+    const { create, clock } = await setUp({ run })
+    const got: unknown[] = []
+    await create(undefined, CALL, { onprogress: (progress: unknown) => got.push(progress) })
+    append('compiling\n')
+    clock.advance(1000)
+    await until(() => got.length === 1)
+    clock.advance(10_000)
+    await until(() => got.length === 2)
+    expect(got).toMatchObject([
+      { progress: 1, message: 'compiling' },
+      { progress: 11, message: 'Waiting for 11 s.' },
+    ])
+  })
 })
 
 describe('a question', () => {
@@ -408,11 +430,13 @@ describe('a question', () => {
 
   it('is asked again by a later request, when the one that asked was given up', async () => {
     let count = 0
-    const { create, tasks } = await setUp({
+    const { create, tasks, clock } = await setUp({
       run: asking,
       elicit: () => {
         count += 1
         if (count === 1) return new Promise(() => undefined)
+        // A person needs a moment.
+        clock.advance(500)
         return Promise.resolve({ action: 'decline' })
       },
     })

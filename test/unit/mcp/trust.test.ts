@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -15,8 +16,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { loadAgentConfig } from '../../../src/mcp/config-file.js'
 import { MAX_FOUND_BYTES } from '../../../src/mcp/found-file.js'
 import { trustFolders } from '../../../src/mcp/trust-records.js'
@@ -134,6 +135,15 @@ describe('a configuration that was found', () => {
     expect(isUsed()).toBe(true)
   })
 
+  it('F13: is not used while every user can add files to its folder, and may be below such a folder', () => {
+    const { at, project, trust, isUsed, why } = setUp()
+    chmodSync(at, 0o1777)
+    trust()
+    expect(isUsed()).toBe(true)
+    chmodSync(project, 0o1777)
+    expect([isUsed(), why()]).toEqual([false, expect.stringContaining('has the mode 1777')])
+  })
+
   it('is found with its name alone, and without one there is nothing to trust', () => {
     const { at, file, trust, load } = setUp()
     writeFileSync(join(at, 'other.json'), '{}')
@@ -159,9 +169,11 @@ describe('the record of a trust', () => {
 
   it('is readable for the user alone, and replaced as a whole', () => {
     const { home, trust } = setUp()
+    const folder = join(home, '.config/agent-tasks/trusted')
+    mkdirSync(folder, { recursive: true })
+    chmodSync(folder, 0o755)
     trust()
     const [record] = trust()
-    const folder = join(home, '.config/agent-tasks/trusted')
     expect(recordsOf(folder)).toEqual([record])
     expect([statSync(folder).mode & 0o777, statSync(record!).mode & 0o777]).toEqual([0o700, 0o600])
   })
@@ -174,6 +186,36 @@ describe('the record of a trust', () => {
       true,
       true,
     ])
+  })
+
+  it.each(['changed', 'damaged'])('F13: that is %s in one folder does not hide a valid one in the other', (how) => {
+    const { at, home, file, trust, load, isUsed } = setUp()
+    const server = { HOME: home, XDG_CONFIG_HOME: join(at, 'xdg') }
+    const state = () => [isUsed(undefined, server), load(undefined, server).untrusted?.reason]
+    for (const [first, second] of [
+      [{ HOME: home }, { XDG_CONFIG_HOME: join(at, 'xdg') }],
+      [{ XDG_CONFIG_HOME: join(at, 'xdg') }, { HOME: home }],
+    ]) {
+      rmSync(join(home, '.config'), { recursive: true, force: true })
+      rmSync(join(at, 'xdg'), { recursive: true, force: true })
+      const [old] = trust(file, first)
+      if (how === 'damaged') writeFileSync(old!, '')
+      writeFileSync(file, `${readFileSync(file, 'utf8')} `)
+      expect(state()).toEqual([
+        false,
+        how === 'damaged' ? expect.stringContaining(old!) : 'it has changed since it was trusted.',
+      ])
+      trust(file, second)
+      expect(state()).toEqual([true, undefined])
+    }
+  })
+
+  it('is written to one folder when the other cannot be written', () => {
+    const { at, home, trust, isUsed, file } = setUp()
+    const server = { HOME: home, XDG_CONFIG_HOME: join(at, 'xdg') }
+    writeFileSync(server.XDG_CONFIG_HOME, '')
+    expect(trust(file, server)).toEqual([expect.stringContaining(join(home, '.config/agent-tasks/trusted/'))])
+    expect(isUsed(undefined, server)).toBe(true)
   })
 
   it('is never in a folder that the checkout names: relative paths are ignored', () => {
@@ -191,7 +233,8 @@ describe('the record of a trust', () => {
       (record) => writeFileSync(record, readFileSync(record, 'utf8').replace('/project/', '/other/')),
       'the record of another path',
     ],
-    ['writable for others', (record) => chmodSync(record, 0o666), 'other users can write it (mode 666)'],
+    ['writable for others', (record) => chmodSync(record, 0o602), 'other users can write it (mode 602)'],
+    ['writable for its group', (record) => chmodSync(record, 0o620), 'other users can write it (mode 620)'],
     [
       'a named pipe',
       (record) => {
@@ -209,6 +252,19 @@ describe('the record of a trust', () => {
     expect(isUsed()).toBe(true)
   })
 
+  it('F13: is not believed when it belongs to another user', () => {
+    const { trust, isUsed, why } = setUp()
+    const [record] = trust()
+    const own = process.getuid?.() ?? 0
+    // Only root can give a file away. For any other user, the process becomes another one.
+    if (own === 0) chownSync(record!, 1000, 1000)
+    else {
+      const getuid = vi.spyOn(process, 'getuid').mockReturnValue(own + 1)
+      onTestFinished(() => getuid.mockRestore())
+    }
+    expect([isUsed(), why()]).toEqual([false, expect.stringContaining('it belongs to another user')])
+  })
+
   it('is written by many processes at once, and whole', async () => {
     const { home, at, env, trust, isUsed } = setUp()
     const folders = Array.from({ length: 20 }, (_, index) => join(at, `p${index}`))
@@ -220,6 +276,15 @@ describe('the record of a trust', () => {
     await Promise.all(all.map(async (folder) => Promise.resolve(trust(join(folder, NAME), env))))
     expect(folders.every((folder) => isUsed(folder))).toBe(true)
     expect(recordsOf(join(home, '.config/agent-tasks/trusted'))).toHaveLength(20)
+  })
+
+  it('that cannot be replaced says why, and leaves no unfinished one', () => {
+    const { trust } = setUp()
+    const [record] = trust()
+    rmSync(record!)
+    mkdirSync(join(record!, 'folder'), { recursive: true })
+    expect(() => trust()).toThrow('the trust in it cannot be recorded')
+    expect(recordsOf(dirname(record!))).toEqual([record])
   })
 
   it('that cannot be written says why, and leaves nothing', () => {

@@ -2,7 +2,7 @@
 import type { ClusterTasks } from '../../../src/command-tasks/cluster-tasks.js'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { createBackend } from '../../../src/mcp/backend.js'
-import type { Caller } from '../../../src/mcp/callers.js'
+import { ANONYMOUS, type Caller } from '../../../src/mcp/callers.js'
 import { createMcpApp, type McpApp } from '../../../src/mcp/mcp-app.js'
 import { createMcpServer } from '../../../src/mcp/mcp-server.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
@@ -52,6 +52,12 @@ export async function send(
   const response = await handler.fetch(new Request('http://127.0.0.1/mcp', { method: 'POST', headers, body }))
   const { result, error } = (await response.json()) as Omit<Reply, 'status'>
   return { status: response.status, result, error }
+}
+
+/** Launches a task for an anonymous client, which follows it by its id (Tasks extension). */
+export async function launchAnonymous(app: McpApp, subagent_name: string): Promise<string> {
+  const call = { name: 'task', arguments: { subagent_name, goal_prompt: 'g' } }
+  return (await send(app, ANONYMOUS, 'tools/call', call, TASKS)).result['taskId'] as string
 }
 
 /** A server whose subagents are functions of the test. */

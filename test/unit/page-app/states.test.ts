@@ -1,11 +1,10 @@
-/** Each state of a task has its colours and its class in the styles of the page. */
+/** Each state of a task has its colours in the styles of the page. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { STATES } from '../../../src/page/app/text/states.js'
+import { LOOKS, STATES } from '../../../src/page/app/text/states.js'
 
-const style = (name: string): string => readFileSync(`src/page/app/styles/${name}.css`, 'utf8')
+const tokens = readFileSync('src/page/app/styles/tokens.css', 'utf8')
 
-it.each(STATES)('%s has a class, and a colour for light and for dark', (state) => {
-  expect(style('states')).toContain(`.state-${state} {\n  color: var(--${state});\n}`)
-  expect(style('tokens').split(`--${state}: #`)).toHaveLength(3)
+it.each(STATES)('%s has a colour for light and for dark', (state) => {
+  expect(tokens.split(`--${LOOKS[state].tone}: #`)).toHaveLength(3)
 })

@@ -1,7 +1,7 @@
 /** Numbers, times and values as the page writes them. */
 import { describe, expect, it } from 'vitest'
 import { linePath, roundMax } from '../../../src/page/app/health/line-path.js'
-import { byteSize, counted, duration, growing, preciseTime } from '../../../src/page/app/text/format.js'
+import { byteSize, counted, duration, growing, preciseTime, stoppingText } from '../../../src/page/app/text/format.js'
 import { beginningOfJson } from '../../../src/page/app/text/json-beginning.js'
 import { entriesOf, folded, parsed } from '../../../src/page/app/text/json-values.js'
 import { progressText, shareOf } from '../../../src/page/app/text/progress.js'
@@ -34,6 +34,10 @@ describe('texts of the page', () => {
       '0 s',
     ])
     expect(preciseTime(1_700_000_000_007)).toMatch(/^\d\d:\d\d:\d\d\.007$/)
+  })
+
+  it('says how long the program of an ended task may take to stop', () => {
+    expect(stoppingText(5000)).toBe('Its program is being stopped, which may take up to 5.0 s.')
   })
 
   it('shows control characters and reordering, and keeps lines where there are lines', () => {

@@ -4,7 +4,8 @@ import { AsyncTaskManager, createAgentTasks, ownerOfRun, type AsyncTaskManagerOp
 import { createManualClock } from 'agent-tasks/testing'
 import { PageState } from '../../../src/page/page-state.js'
 import type { OwnerDelivery } from '../../../src/page/wire.js'
-import { deliveryStandings } from '../../../src/async-tasks/delivery/delivery-standings.js'
+import { deliveryStandings } from '../../../src/features/delivery/delivery-standings.js'
+import { waitFor } from '../../support/wait-for.js'
 
 const MIB = 1024 * 1024
 
@@ -263,7 +264,7 @@ describe('why a result waits', () => {
     clock.advance(1)
     manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'x' })
     manager.completeTask('a', {})
-    await vi.waitFor(() => {
+    await waitFor(() => {
       clock.advance(50)
       expect(state.ready().owners[0]?.reason).toContain(reason)
     })

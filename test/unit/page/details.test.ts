@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from 'agent-tasks'
 import { InstanceManager, localInstance, TaskManager } from 'agent-tasks/server'
 import type { PageTaskDetail, ValuePiece } from '../../../src/page/wire.js'
-import { toOneLine } from '../../../src/text/control-characters.js'
+import { toOneLine } from '../../../src/data/control-characters.js'
 import { startPage } from './test-page.js'
 
 const MIB = 1024 * 1024

@@ -22,7 +22,7 @@ describe('health', () => {
     )
     expect(health.all()).toEqual([{ at: 0, started: 0, completed: 0, failed: 0, cancelled: 0, ...depths }])
     health.start()
-    health.end('completed', 40)
+    health.end('succeeded', 40)
     now = 32_000
     health.end('failed', 10)
     expect(health.all().map(({ at, started, completed, failed }) => [at, started, completed, failed])).toEqual([
@@ -42,9 +42,9 @@ describe('health', () => {
       () => 0,
       () => depths,
     )
-    for (let ms = 1; ms <= 100; ms += 1) health.end('completed', ms)
+    for (let ms = 1; ms <= 100; ms += 1) health.end('succeeded', ms)
     expect(health.all()[0]).toMatchObject({ completed: 100, p50: 50, p99: 99 })
-    for (let count = 0; count < 5000; count += 1) health.end('cancelled', 7)
+    for (let count = 0; count < 5000; count += 1) health.end('stopped', 7)
     expect(health.all()[0]).toMatchObject({ cancelled: 5000, p50: 7, p99: 7 })
   })
 

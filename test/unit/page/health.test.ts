@@ -15,21 +15,21 @@ function createSubject() {
 
 it('a point has the last 1,000 durations, and counts all', () => {
   const { health } = createSubject()
-  for (let duration = 0; duration < 1000; duration += 1) health.end('completed', 5)
+  for (let duration = 0; duration < 1000; duration += 1) health.end('succeeded', 5)
   for (let duration = 0; duration < 999; duration += 1) health.end('failed', 7)
   expect(health.all()).toMatchObject([{ completed: 1000, failed: 999, cancelled: 0, p50: 7, p99: 7 }])
   const { health: other } = createSubject()
-  for (let at = 1; at <= 100; at += 1) other.end('cancelled', at)
+  for (let at = 1; at <= 100; at += 1) other.end('stopped', at)
   expect(other.all()).toMatchObject([{ cancelled: 100, p50: 50, p99: 99 }])
 })
 
 it('one of 1,000 durations that is long is not among those that 99 % did not exceed, and 1,001 replace the first', () => {
   const { health } = createSubject()
-  health.end('completed', 1)
-  for (let at = 0; at < 999; at += 1) health.end('completed', 2)
-  health.end('completed', 2)
+  health.end('succeeded', 1)
+  for (let at = 0; at < 999; at += 1) health.end('succeeded', 2)
+  health.end('succeeded', 2)
   // The first one is gone: none is below 2.
-  for (let at = 0; at < 499; at += 1) health.end('completed', 3)
+  for (let at = 0; at < 499; at += 1) health.end('succeeded', 3)
   expect(health.all()).toMatchObject([{ p50: 2, p99: 3 }])
 })
 

@@ -52,10 +52,13 @@ describe('the journal', () => {
       const output = manager.getTask(id)?.output
       if (output !== undefined) refs.push(new WeakRef(output))
       manager.markNotified(id)
+      // So that the manager keeps no record for each of the owners.
+      manager.releaseOwner(part(index))
     }
     for (let index = 0; index < 5; index += 1) {
-      manager.registerTask({ id: `last-${index}`, subagentName: 'helper', goalPrompt: 'x' })
+      manager.registerTask({ id: `last-${index}`, subagentName: 'helper', goalPrompt: 'x', owner: 'last' })
       manager.cancelTask(`last-${index}`)
+      manager.releaseOwner('last')
     }
     // What a WeakRef was made of lives until the next turn.
     await new Promise((resolve) => setTimeout(resolve, 1))

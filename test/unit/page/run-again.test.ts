@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager, createAgentTasks, type AgentTasksOptions, type RunContext, type RunInput } from 'agent-tasks'
 import { InstanceManager, localInstance, TaskManager } from 'agent-tasks/server'
 import { memoryStore } from 'agent-tasks/store'
-import { taskHistory } from '../../../src/async-tasks/history/past-tasks.js'
+import { taskHistory } from '../../../src/features/history/past-tasks.js'
 import type { PageHistory, PageTaskDetail } from '../../../src/page/wire.js'
 import { startPage } from './test-page.js'
 
@@ -41,9 +41,10 @@ async function withHost(options: Partial<AgentTasksOptions> = {}, pageOptions = 
   }
   /** Launches tasks until the manager has forgotten one. */
   const forget = async (id: string): Promise<void> => {
+    const { owner } = manager.getTask(id)!
     for (let at = 0; manager.getTask(id) !== undefined; at += 1) {
       const filler = `${id}-filler-${at}`
-      await run(filler, () => tasks.launch('writer', 'filler', { id: filler }))
+      await run(filler, () => tasks.launch('writer', 'filler', { id: filler, owner }))
     }
     started.length = 0
   }

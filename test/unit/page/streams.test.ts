@@ -465,3 +465,32 @@ it('without readers, has no timer for what changes', async () => {
   manager.registerTask(task('a'))
   expect(clock.pending).toBe(0)
 })
+
+it('G4: a reader that reconnects at the end of a snapshot gets what has changed while the snapshot was sent', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  for (let index = 0; index < 600; index += 1) manager.registerTask(task(`t${index}`))
+  const { streams } = await withStreams(manager, clock)
+  /** Reads up to `ready` and leaves, without what comes after it. `during` happens while the reader takes nothing. */
+  const visit = async (lastEventId: string | undefined, during: () => void): Promise<Block[]> => {
+    const { response, read, socket } = slowResponse()
+    expect(streams.open(response, lastEventId)).toBe(true)
+    during()
+    const text = await read()
+    socket.destroy()
+    const blocks = blocksOf(text.slice(text.indexOf('event: hello')))
+    return blocks.slice(0, blocks.findIndex(({ type }) => type === 'ready') + 1)
+  }
+  // The newest tasks come first, so that these have been written already.
+  const first = await visit(undefined, () => manager.completeTask('t599', {}))
+  expect(first.map(({ type }) => type)).toEqual(['hello', 'tasks', 'tasks', 'ready'])
+  // What has changed since comes in pieces, too.
+  const changeAll = (): void => {
+    for (let index = 0; index < 600; index += 1) manager.reportProgress(`t${index}`, { progress: 1 })
+  }
+  changeAll()
+  const second = await visit(first.at(-1)?.id, () => manager.completeTask('t0', {}))
+  expect(second.flatMap(keysOf)).toContain('async:t599')
+  const third = await visit(second.at(-1)?.id, () => undefined)
+  expect(third.flatMap(keysOf)).toContain('async:t0')
+})

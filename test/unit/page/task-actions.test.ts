@@ -49,6 +49,12 @@ it('a cancellation without a reason, or with an empty one, says where it came fr
   expect(await act('cancel', asyncEntry, {})).toMatchObject({ status: 409, body: { code: 'TASK_ENDED' } })
 })
 
+it('F22: a cancellation says how long the program may take to end', async () => {
+  const { act } = createSubject()
+  const entry = { kind: 'async', record: { id: 'a1' }, stopsWithinMs: 5000 } as never
+  expect(await act('cancel', entry, {})).toEqual({ status: 200, body: { stopsWithinMs: 5000 } })
+})
+
 it('a cancellation that cannot be stored yet says so, when it is the store of this kind of task', async () => {
   const { manager, taskManager, act } = createSubject()
   const notStored = { status: 503, body: { code: 'NOT_STORED' } }

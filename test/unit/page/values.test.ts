@@ -1,6 +1,6 @@
 /** How far values are read, and what is kept of them. */
 import { describe, expect, it } from 'vitest'
-import { jsonPieces, PIECE_WORK } from '../../../src/json/json-pieces.js'
+import { jsonPieces, PIECE_WORK } from '../../../src/data/json-pieces.js'
 import { Allowance, parsedKept, shownKept } from '../../../src/page/kept-values.js'
 import { heldBytes } from '../../../src/page/texts.js'
 import { isLongJson, readBeginning, readPiece, valueBytes, type ShownValue } from '../../../src/page/values.js'

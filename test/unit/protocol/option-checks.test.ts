@@ -1,24 +1,34 @@
 /** The checks of options: names, types, contents and ranges. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { InvalidInputError, InvalidSettingError } from '../../../src/errors.js'
 import {
+  aBoolean,
   aClock,
   aFunction,
   aName,
   anInspector,
   aSecret,
-  aTool,
+  aText,
   checkOptions,
   integerFrom,
   limitFrom,
   listOf,
+  numberAbove0,
   numberFrom,
+  oneOf,
   optionsOf,
+  optionType,
+  orMinusOne,
   pickOptions,
   recordOf,
   required,
+  someOf,
+  withDefault,
+  withDefaults,
   type OptionType,
 } from '../../../src/protocol/option-checks.js'
+import { aTool } from '../../../src/protocol/tool-option.js'
 
 const check = (type: OptionType, value: unknown) => () => checkOptions({ it: value }, { it: type })
 
@@ -75,6 +85,60 @@ describe('a value of another type', () => {
     expect(check(type, value)).toThrow(InvalidInputError)
     expect(check(type, value)).toThrow(message)
   })
+})
+
+it.each<[OptionType, unknown, string]>([
+  [numberFrom(1, 'a number from 1 to 9', 9), 10, 'Setting it: got 10, expected a number from 1 to 9.'],
+  [integerFrom(1, 'an integer from 1 to 9', 9), 10, 'Setting it: got 10, expected an integer from 1 to 9.'],
+  [numberAbove0('a number > 0'), 0, 'Setting it: got 0, expected a number > 0.'],
+  [orMinusOne(numberFrom(1), 'a number >= 1, or -1'), 0, 'Setting it: got 0, expected a number >= 1, or -1.'],
+  [oneOf(['a', 'b', 'c']), 'd', `options.it: got "d", expected 'a', 'b' or 'c'.`],
+  [aText('a letter', /^[a-z]$/), 'ab', 'options.it: got "ab", expected a letter.'],
+  [someOf(aName), [], 'options.it: got an empty array, expected an array of at least one value.'],
+  [recordOf(aSecret), { key: 5 }, 'options.it.key: got "(not shown)", expected a string.'],
+])('the error about a value names what was expected: %#', (type, value, message) => {
+  expect(check(type, value)).toThrow(message)
+})
+
+describe('an object in options', () => {
+  const type = optionsOf({ inner: optionsOf({ ms: required(numberFrom(1)) }), name: aName })
+
+  it('has an error about an unknown name first, as far outside as possible', () => {
+    expect(check(type, { inner: { m: 1 }, nam: 1 })).toThrow('options.it.nam: got 1, expected a known name')
+    expect(check(type, { inner: { m: 1 }, name: '' })).toThrow('options.it.inner.m: got 1, expected a known name')
+    expect(check(type, { inner: {}, name: '' })).toThrow('Setting it.inner.ms: got undefined, expected a number >= 1.')
+  })
+
+  it('may have undefined for an absent value', () => {
+    expect(check(type, { inner: undefined })).not.toThrow()
+  })
+})
+
+it('defaults replace absent values only, also of fields that a class inherits', () => {
+  class Given {
+    get name() {
+      return 'given'
+    }
+  }
+  const types = { name: withDefault(aName, 'default'), isOn: withDefault(aBoolean, true), other: aName }
+  const absent: { name?: string; isOn?: boolean; other?: string } = {}
+  expect(withDefaults(absent, types)).toEqual({ name: 'default', isOn: true })
+  expect(withDefaults({ ...absent, isOn: false, other: 'x' }, types)).toEqual({
+    name: 'default',
+    isOn: false,
+    other: 'x',
+  })
+  expect(withDefaults(new Given() as typeof absent, types)).toEqual({ name: 'given', isOn: true })
+})
+
+it('the schema of an option is built when a value is given', () => {
+  const build = vi.fn(() => z.string())
+  const types = { it: optionType('a string', build) }
+  checkOptions({}, types)
+  expect(build).not.toHaveBeenCalled()
+  checkOptions({ it: 'a' }, types)
+  checkOptions({ it: 'b' }, types)
+  expect(build).toHaveBeenCalledOnce()
 })
 
 it('undefined counts as absent', () => {

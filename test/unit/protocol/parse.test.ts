@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { InvalidInputError } from '../../../src/errors.js'
 import { parseInput } from '../../../src/protocol/parse.js'
 import { strictObject } from '../../../src/protocol/strict-object.js'
-import { preview } from '../../../src/text/preview.js'
+import { preview } from '../../../src/data/preview.js'
 
 const schema = strictObject({
   name: z.string().min(1).max(3),

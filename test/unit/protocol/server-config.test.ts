@@ -65,7 +65,8 @@ describe('resolveServerConfig', () => {
     ['PORT', { env: { PORT: 'abc' } }, 'Setting PORT: got "abc", expected an integer from 0 to 65535.'],
     ['PORT', { env: { PORT: '65536' } }, 'Setting PORT: got 65536, expected an integer from 0 to 65535.'],
     ['PORT', { env: { PORT: '1.5' } }, 'Setting PORT: got "1.5", expected an integer from 0 to 65535.'],
-    ['PORT', { options: { port: -1 } }, 'Setting PORT: got -1, expected an integer from 0 to 65535.'],
+    ['port', { options: { port: '80a' } as never }, 'Setting port: got "80a", expected an integer from 0 to 65535.'],
+    ['port', { options: { port: -1 } }, 'Setting port: got -1, expected an integer from 0 to 65535.'],
     [
       'TASKS_WS_PORT',
       { file: { tasks: { wsPort: '1' } } },
@@ -128,6 +129,9 @@ describe('resolveServerConfig', () => {
   it('refuses a misspelt name', () => {
     expect(() => resolveServerConfig({ file: { tasks: { wsprot: 1 } } })).toThrow(
       /Setting file\.tasks\.wsprot: .*expected a known name; the nearest is wsPort/,
+    )
+    expect(() => resolveServerConfig({ file: { prot: 80 }, fileName: 'a.json' })).toThrow(
+      'Setting file.prot in a.json: got 80, expected a known name; the nearest is port.',
     )
     expect(() => resolveServerConfig({ options: { prot: 1 } as never })).toThrow(
       /Setting options\.prot: .*the nearest is port/,

@@ -1,11 +1,12 @@
 /** Values that are small in memory and endless as text: everything that reads them stops early. */
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { preview } from '../../../src/text/preview.js'
-import { jsonBytes } from '../../../src/json/json-size.js'
-import { toPlainData } from '../../../src/json/plain-data.js'
+import { preview } from '../../../src/data/preview.js'
+import { jsonBytes } from '../../../src/data/json-size.js'
+import { toPlainData } from '../../../src/data/plain-data.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { defineTool } from '../../../src/tools/tool.js'
+import { waitFor } from '../../support/wait-for.js'
 
 /** 2 ** 60 values as text. */
 function shared(): object {
@@ -61,7 +62,7 @@ it('may be returned, thrown, reported and asked by a run', async () => {
   const queued = manager.launch({ ...input, params: shared() as Record<string, unknown> }, () => Promise.resolve({}))
   manager.registerTask({ ...input, id: 'r' })
   expect(manager.reportProgress('r', shared() as never)).toBe(false)
-  await vi.waitFor(() => expect(manager.getTask(asked.id)?.status).toBe('failed'))
+  await waitFor(() => expect(manager.getTask(asked.id)?.status).toBe('failed'))
   const statuses = [returned, thrown, queued].map(({ id }) => manager.getTask(id)?.status)
   expect(statuses).toEqual(['completed', 'failed', 'completed'])
   await manager.dispose()
@@ -89,7 +90,7 @@ it('a field __proto__ of a result is there after a restart', async () => {
   const manager = new AsyncTaskManager()
   const output = JSON.parse('{"final_message":"x","__proto__":{"y":1}}') as Record<string, unknown>
   const { id } = manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => Promise.resolve(output))
-  await vi.waitFor(() => expect(manager.getTask(id)?.status).toBe('completed'))
+  await waitFor(() => expect(manager.getTask(id)?.status).toBe('completed'))
   const records = JSON.parse(JSON.stringify(manager.getAllTasks())) as never
   const next = AsyncTaskManager.restore(records)
   const restored = next.getTask(id) as unknown as { output: object }

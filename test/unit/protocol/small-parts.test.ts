@@ -1,10 +1,10 @@
 // The small parts of the protocol at their edges.
 import { expect, it } from 'vitest'
 import { smallerBudget } from '../../../src/protocol/budget.js'
-import { nearestName } from '../../../src/text/nearest-name.js'
-import { aPort, integerFrom, limitFrom, numberFrom } from '../../../src/protocol/option-checks.js'
+import { nearestName } from '../../../src/data/nearest-name.js'
+import { accepts, aPort, integerFrom, limitFrom, numberFrom } from '../../../src/protocol/option-checks.js'
 import { describeFailure, failureOf, MAX_ERROR_CHARS, toOutput } from '../../../src/protocol/outcomes.js'
-import { toWholePlainData } from '../../../src/json/plain-data.js'
+import { toWholePlainData } from '../../../src/data/plain-data.js'
 import { backoffMs } from '../../../src/protocol/retry-policy.js'
 import { traceOf } from '../../../src/protocol/telemetry.js'
 import { failureResult, toToolCallResult, unwrapResult } from '../../../src/protocol/tool-result.js'
@@ -108,7 +108,7 @@ it('the first of two names that are equally near is meant, and a part has three 
 
 it('numbers of options are accepted from their least one to their greatest', () => {
   const accepted = [0, 65_535, 65_536, -1, 1.5, Infinity, NaN, '1'].map((value) =>
-    [aPort, numberFrom(0), limitFrom(0), integerFrom(0)].map((type) => type.accepts(value)),
+    [aPort, numberFrom(0), limitFrom(0), integerFrom(0)].map((type) => accepts(type, value)),
   )
   expect(accepted).toEqual([
     [true, true, true, true],

@@ -14,13 +14,15 @@ import fs, {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { folderName } from '../../../src/async-tasks/output/run-files.js'
+import { folderName } from '../../../src/features/output/run-files.js'
 import { lastOutput, readExit } from '../../../src/engine/program-folder.js'
-import { isLeft, leads, reapProgram, RUN_TOKEN, signalProgram, type StartedProgram } from '../../../src/engine/reap.js'
-import { readRegular } from '../../../src/regular-file.js'
+import { leads, reapProgram, signalProgram, type StartedProgram } from '../../../src/engine/reap.js'
+import { RUN_TOKEN } from '../../../src/engine/run-token.js'
+import { readRegular } from '../../../src/system/regular-file.js'
 import { AsyncTaskManager, processRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
-import { identityOf } from '../../../src/process-identity.js'
+import { identityOf } from '../../../src/system/process-identity.js'
 import { sqliteStore, StoreError } from '../../../src/store/index.js'
+import { hasProcesses } from '../../support/left-program.js'
 import type { StoredJson } from '../../../src/store/store.js'
 
 let folder: string
@@ -81,6 +83,22 @@ function watchSignals() {
   return kill
 }
 
+it.runIf(process.platform === 'linux')(
+  'K8: what a survivor has started while it was killed gets no grace either, because nobody can follow it',
+  async () => {
+    const token = 'of-the-survivor'
+    const identity = await startBystander({ ...process.env, [RUN_TOKEN]: token })
+    await leave('running', { graceMs: 0, params: {}, program: { identity, token, graceMs: 60_000 } })
+    const kill = watchSignals()
+    // The signal to the group misses a process that is started in that moment.
+    kill.mockImplementationOnce(() => true)
+    const { manager } = await nextHost({ findRunner: () => undefined })
+    await expect.poll(() => manager.getTask('a')?.status).toBe('failed')
+    expect(kill.mock.calls.map(([, signal]) => signal)).not.toContain('SIGTERM')
+    expect(manager.getTask('a')).toMatchObject({ errorCode: 'INTERRUPTED' })
+  },
+)
+
 describe.runIf(process.platform === 'linux')('a process that is no program of the store', () => {
   it('K8: is not signalled when a file in the folder of a run names it', async () => {
     const bystander = await startBystander()
@@ -115,7 +133,7 @@ describe.runIf(process.platform === 'linux')('a process that is no program of th
     const identity = await startBystander({ ...process.env, [RUN_TOKEN]: 'token-of-another' })
     for (const token of ['token', 'token-of-another-run', '']) {
       const program = { identity, token }
-      expect([leads(program), signalProgram(program, 'SIGKILL'), reapProgram(program), isLeft(program)]).toEqual([
+      expect([leads(program), signalProgram(program, 'SIGKILL'), reapProgram(program), hasProcesses(program)]).toEqual([
         ...[false, false, 0, false],
       ])
     }

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { folderName } from '../../../src/async-tasks/output/run-files.js'
-import { systemClock } from '../../../src/clock.js'
+import { folderName } from '../../../src/features/output/run-files.js'
+import { systemClock } from '../../../src/system/clock.js'
 import { isLeft, reapProgram, toStartedProgram, type StartedProgram } from '../../../src/engine/reap.js'
 import { AsyncTaskManager, processRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { followProgram, startSurviving } from '../../../src/runners/surviving-program.js'
@@ -53,6 +53,7 @@ const follow = (runFolder: string, program: StartedProgram): Promise<ProgramEnd>
   followProgram(runFolder, {
     program,
     signal: new AbortController().signal,
+    endDetached: false,
     killSignal: 'SIGTERM',
     graceMs: 0,
     clock: systemClock,

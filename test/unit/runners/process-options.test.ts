@@ -39,7 +39,7 @@ describe('process options', () => {
       env: {},
       parse: 'text',
       maxOutputBytes: 8_388_608,
-      graceMs: 5000,
+      graceMs: 4000,
       killSignal: 'SIGTERM',
     })
     const clock = createManualClock()

@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskAnswer } from '../../../src/index.js'
+import { processRunner } from '../../../src/index.js'
 import { MAX_CONNECTIONS, MAX_LINE_CHARS, openQuestionSocket } from '../../../src/runners/question-socket.js'
 import { run } from '../cli/command-line.js'
 import { until } from '../../support/lifelines.js'
+import { createRunContext, runInput } from '../../support/run-context.js'
 import { deferred } from '../tools/tool-host.js'
 
 interface Asked {
@@ -243,4 +245,33 @@ it('F6: a question that is closed makes room for another', async () => {
     asked.at(-1)?.answer({ action: 'accept', content: { count } })
     expect(await received).toBe(`{"action":"accept","content":{"count":${count}}}\n`)
   }
+})
+
+it('F6: a program is not started when the socket for its questions cannot be opened', async () => {
+  vi.stubEnv('TMPDIR', '/no/such/folder')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const runner = processRunner({ command: 'echo', args: ['started'], questions: true })
+  const context = createRunContext()
+  await expect(runner.run(runInput(), context)).rejects.toMatchObject({
+    code: 'PROCESS_NOT_STARTED',
+    message: 'Command "echo" was not started: the socket for its questions could not be opened.',
+    cause: { code: 'ENOENT' },
+  })
+  expect(context.output()).toBe('')
+})
+
+it('F6: a program that has gone before it was refused disturbs no other question', async () => {
+  const { asked, open, token } = await setUp()
+  const leave = ({ connection }: ReturnType<typeof open>, line = ''): Promise<void> =>
+    new Promise((resolve) => {
+      connection.once('close', () => resolve())
+      connection.once('connect', () => connection.write(line, () => connection.destroy()))
+    })
+  await leave(open(), 'Which?\n')
+  for (let index = 0; index < MAX_CONNECTIONS; index += 1) open({ token, message: 'Which?' })
+  await until(() => asked.length === MAX_CONNECTIONS)
+  await leave(open())
+  asked[0]?.answer({ action: 'cancel' })
+  await until(() => asked[1]?.signal?.aborted === false)
+  expect(asked).toHaveLength(MAX_CONNECTIONS)
 })

@@ -10,16 +10,17 @@ import {
   type AsyncTaskManagerOptions,
   type RunnerDefinition,
 } from '../../../src/index.js'
-import { folderName } from '../../../src/async-tasks/output/run-files.js'
+import { folderName } from '../../../src/features/output/run-files.js'
 import { runWhenGone } from '../../../src/async-tasks/recovery/interrupted-runs.js'
 import { canFollow, lastOutput } from '../../../src/engine/program-folder.js'
-import { identityOf } from '../../../src/process-identity.js'
-import { isLeft, reapProgram, RUN_TOKEN, type StartedProgram } from '../../../src/engine/reap.js'
+import { identityOf } from '../../../src/system/process-identity.js'
+import { isLeft, reapProgram, type StartedProgram } from '../../../src/engine/reap.js'
+import { RUN_TOKEN } from '../../../src/engine/run-token.js'
 import { startSurviving } from '../../../src/runners/surviving-program.js'
 import { sqliteStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
-import { storedIn } from '../../support/left-program.js'
+import { hasProcesses, storedIn } from '../../support/left-program.js'
 import type { StoredJson } from '../../../src/store/store.js'
 
 let folder: string
@@ -97,11 +98,38 @@ it('K7: a task is run again when the program of its last run has ended', async (
   const program = await startStubborn()
   await storeRunning({ graceMs: 0, params: {}, program })
   let wasLeft: boolean | undefined
-  const run = () => ({ wasLeft: (wasLeft = isLeft(program)) })
+  const run = () => ({ wasLeft: (wasLeft = hasProcesses(program)) })
   const manager = nextHost(repeated({ run }))
   expect((await manager.recovered).retried).toEqual(['a'])
   expect((await manager.waitFor(['a'])).settled).toMatchObject([{ status: 'completed', attempt: 2 }])
   expect(wasLeft).toBe(false)
+})
+
+it('K7, K13: a task is reported as interrupted when its program has ended, and is running until then', async () => {
+  const program = await startStubborn()
+  await storeRunning({ graceMs: 0, params: {}, program: { ...program, graceMs: 300 } })
+  const manager = nextHost({ findRunner: () => ({ run: () => ({}) }) })
+  const leftAtEnd: boolean[] = []
+  manager.settled$.subscribe(() => leftAtEnd.push(hasProcesses(program)))
+  expect(await manager.recovered).toMatchObject({ retried: [], interrupted: ['a'] })
+  expect(manager.getTask('a')).toMatchObject({ status: 'running' })
+  expect(manager.getPendingNotifications()).toEqual([])
+  const { settled } = await manager.waitFor(['a'])
+  expect(settled).toMatchObject([{ status: 'failed', errorCode: 'INTERRUPTED' }])
+  expect(settled[0]?.error).toMatch(/Launch it again/)
+  expect(settled[0]?.attempt ?? 1).toBe(1)
+  expect(leftAtEnd).toEqual([false])
+})
+
+it('K7: a task whose program is being ended can be cancelled, and is not run again', async () => {
+  const program = await startStubborn()
+  await storeRunning({ graceMs: 0, params: {}, program: { ...program, graceMs: 300 } })
+  const manager = nextHost({ findRunner: () => ({ run: () => ({}) }) })
+  await manager.recovered
+  expect(manager.cancelTask('a')).toBe(true)
+  expect(manager.getTask('a')).toMatchObject({ status: 'cancelled' })
+  await until(() => !isLeft(program))
+  expect(manager.getTask('a')).toMatchObject({ status: 'cancelled' })
 })
 
 it('K7: a run waits for the program of the last one, not for ever, and not when it is aborted', async () => {
@@ -110,8 +138,8 @@ it('K7: a run waits for the program of the last one, not for ever, and not when 
   const starts: string[] = []
   const { run } = runWhenGone({ run: ({ id }) => ({ started: starts.push(id) }) }, program, clock)
   const step = async (ms: number): Promise<void> => {
-    for (let passed = 0; passed < ms; passed += 10) {
-      clock.advance(10)
+    for (let passed = 0; passed < ms; passed += 50) {
+      clock.advance(50)
       await Promise.resolve()
     }
   }
@@ -120,16 +148,16 @@ it('K7: a run waits for the program of the last one, not for ever, and not when 
   const aborted = run(runInput(), context)
   const patient = run({ ...runInput(), id: 'patient' }, createRunContext())
   controller.abort(new Error('cancelled'))
-  await step(10)
+  await step(50)
   await expect(aborted).rejects.toThrow('cancelled')
-  await step(5000)
+  await step(10_000)
   await expect(endless).rejects.toThrow(`cannot be ended (process group ${program.identity.pid})`)
   await expect(patient).rejects.toThrow('cannot be ended')
   const later = run({ ...runInput(), id: 'later' }, createRunContext())
   expect(starts).toEqual([])
   reapProgram(program)
   await until(() => !isLeft(program))
-  await step(10)
+  await step(50)
   await later
   expect(starts).toEqual(['later'])
 })
@@ -143,7 +171,7 @@ it('K7: a program whose script was killed is ended, and its task is run again in
   const manager = nextHost(repeated({ run }))
   expect(await manager.recovered).toMatchObject({ adopted: [], retried: ['a'] })
   expect((await manager.waitFor(['a'])).settled).toMatchObject([{ output: { final_message: 'again' }, attempt: 2 }])
-  expect(isLeft(program)).toBe(false)
+  expect(hasProcesses(program)).toBe(false)
   await until(() => readdirSync(`${file}-runs`).length === 0)
 })
 
@@ -153,7 +181,7 @@ it('K7: a program whose script was killed fails its task with the end of its out
   const run = processRunner({ command: 'sh', survivesHost: true })
   const manager = nextHost({ findRunner: () => run })
   expect(await manager.recovered).toMatchObject({ adopted: [], interrupted: ['a'] })
-  expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'INTERRUPTED' })
+  expect((await manager.waitFor(['a'])).settled).toMatchObject([{ status: 'failed', errorCode: 'INTERRUPTED' }])
   expect(manager.getTask('a')?.error).toMatch(/Launch it again.* The end of its output:\nbegin$/)
   await until(() => !isLeft(program))
   expect(existsSync(runFolder)).toBe(false)
@@ -176,7 +204,7 @@ it('K8: members of a group are signalled by their token alone when its leader is
   const { program } = await startLeaderless()
   expect(reapProgram({ ...program, token: 'of another run' })).toBe(0)
   expect(reapProgram({ ...program, token: '' })).toBe(0)
-  expect(isLeft({ ...program, token: '' })).toBe(false)
+  expect(hasProcesses({ ...program, token: '' })).toBe(false)
   expect(isLeft(program)).toBe(true)
   expect(reapProgram(program)).toBeGreaterThan(0)
   await until(() => !isLeft(program))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, processRunner, type ProcessRunnerOptions } from '../../../src/index.js'
 import { endSurvivor } from '../../../src/engine/program-folder.js'
-import { identityOf, stateOf } from '../../../src/process-identity.js'
+import { identityOf, stateOf } from '../../../src/system/process-identity.js'
 import { reapProgram, toStartedProgram } from '../../../src/engine/reap.js'
 import { memoryStore, sqliteStore, StoreError, type Store } from '../../../src/store/index.js'
 

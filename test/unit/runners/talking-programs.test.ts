@@ -65,7 +65,7 @@ const asking = (script: string) => ({
 })
 
 describe('a program that asks', () => {
-  it('F6: gets the answer over its socket, as text or as an exit code', { timeout: 60_000 }, async () => {
+  it('F6: gets the answer over its socket, as text or as an exit code', async () => {
     const script =
       'branch=$(ask "Which branch?" --choices main,dev) && ask "Sure?"; echo "$branch $? $AGENT_TASK_SOCKET"'
     const { manager, id, ended } = setUp(processRunner({ ...asking(script), questions: true }))

@@ -6,14 +6,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { localInstance } from '../../../src/instances/local-instance.js'
-import { registerWorker } from '../../../src/instances/worker-socket.js'
+import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
+import { registerWorker } from '../../../src/command-tasks/instances/worker-socket.js'
 import { startTaskServer } from '../../../src/server/index.js'
 import type { TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import { textOf } from '../../../src/server/connection.js'
-import { createEventLog } from '../../../src/task-backend/event-log.js'
+import { createEventLog } from '../../../src/server/backend/event-log.js'
 import { openEventStream } from '../../../src/server/event-stream.js'
-import { eventsToResume } from '../../../src/task-backend/followed-task.js'
+import { eventsToResume } from '../../../src/server/backend/followed-task.js'
 import { createRateLimiter } from '../../../src/server/rates.js'
 import { createUpgrades } from '../../../src/server/upgrades.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -34,8 +34,12 @@ describe('a server does not start', () => {
   it('with a configuration file that is not JSON', async () => {
     const file = await fileWith('{')
     await expect(start({ CONFIG_FILE: file })).rejects.toThrow(
-      `Setting CONFIG_FILE: got ${JSON.stringify(file)}, expected the path of a file that contains JSON.`,
+      `Setting CONFIG_FILE: got ${JSON.stringify(file)}, expected the path of a file that contains JSON (`,
     )
+    const started = startTaskServer({ env: {}, configFile: await fileWith('{"auth": {"tokens": ["secret" x]}}') })
+    const message = await started.then(String, (error: unknown) => (error as Error).message)
+    expect(message).toMatch(/^Setting --config, options\.configFile: got .* contains JSON \(.*position/)
+    expect(message).not.toContain('secret')
   })
 
   it('with a certificate or a key that cannot be read', async () => {

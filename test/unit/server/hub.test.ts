@@ -1,7 +1,7 @@
 // The subscriptions of a hub, on events that the test publishes.
 import { expect, it, vi } from 'vitest'
-import type { TaskEvent } from '../../../src/task-backend/event-log.js'
-import { createHub, type Deliver } from '../../../src/task-backend/hub.js'
+import type { TaskEvent } from '../../../src/server/backend/event-log.js'
+import { createHub, type Deliver } from '../../../src/server/backend/hub.js'
 
 function createSubject() {
   let publish: Deliver = () => undefined

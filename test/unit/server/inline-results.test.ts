@@ -5,7 +5,7 @@ import {
   MAX_INLINE_BYTES,
   MAX_INLINE_RESULT_BYTES,
   withInlineResults,
-} from '../../../src/task-backend/inline-results.js'
+} from '../../../src/server/backend/inline-results.js'
 import type { Task } from '../../../src/protocol/command-tasks.js'
 
 /** A text whose JSON has so many bytes, of which half are those of characters of two. */

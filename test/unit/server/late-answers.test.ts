@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AgentTasksError } from '../../../src/errors.js'
-import { createLocalBackend, type TaskBackend, type TaskCluster } from '../../../src/task-backend/task-backend.js'
+import { createLocalBackend, type TaskBackend, type TaskCluster } from '../../../src/server/backend/task-backend.js'
 import { sqliteStore } from '../../../src/store/index.js'
 import { openEvents } from '../../support/event-source.js'
 import { openSocket } from '../../support/socket-client.js'

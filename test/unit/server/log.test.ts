@@ -1,11 +1,12 @@
 // The log: one line for each connection, disconnection, takeover, failed task and refused request, with ids.
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createEventLines, MAX_LINES } from '../../../src/server/event-lines.js'
-import { createLog } from '../../../src/http/log.js'
+import { createLog } from '../../../src/server/http/log.js'
 import type { TaskServerOptions } from '../../../src/server/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { openSocket } from '../../support/socket-client.js'
 import { startTestServer, taskOf } from './test-server.js'
+import { waitFor } from '../../support/wait-for.js'
 
 async function startLogged(options: TaskServerOptions = {}) {
   const lines: string[] = []
@@ -40,7 +41,7 @@ describe('the log of a server', () => {
     const second = await connectWorker(server, 'w1', first.secret)
     expect(logged('instance taken')).toEqual(['instance taken over instance=w1 address=127.0.0.1'])
     await second.socket.close()
-    await vi.waitFor(() =>
+    await waitFor(() =>
       expect(logged('instance disc')).toEqual([
         'instance disconnected instance=w1 reason="its connection was closed."',
       ]),
@@ -51,7 +52,7 @@ describe('the log of a server', () => {
     const { server, logged } = await startLogged()
     const { body } = await server.post('/tasks', taskOf('blow'))
     await server.post('/tasks', taskOf('add'))
-    await vi.waitFor(() =>
+    await waitFor(() =>
       expect(server.taskManager.listTasks().map(({ status }) => status)).toEqual(['completed', 'failed']),
     )
     expect(logged('task')).toEqual([
@@ -60,7 +61,7 @@ describe('the log of a server', () => {
     const { body: cancelled } = await server.post('/tasks', taskOf('hold'))
     await server.held()
     await server.post(`/tasks/${String(cancelled['taskId'])}/cancel`)
-    await vi.waitFor(() => expect(server.taskManager.listTasks(undefined, 'cancelled')).toHaveLength(1))
+    await waitFor(() => expect(server.taskManager.listTasks(undefined, 'cancelled')).toHaveLength(1))
     expect(logged('task')).toHaveLength(1)
   })
 
@@ -90,7 +91,7 @@ describe('the log of a server', () => {
     const { server, logged } = await startLogged()
     const client = await server.client()
     await client.close()
-    await vi.waitFor(() => expect(logged('client disc')).toHaveLength(1))
+    await waitFor(() => expect(logged('client disc')).toHaveLength(1))
     const [, session] = /session=(\S+)/.exec(logged('client connected')[0] ?? '') ?? []
     expect(logged('client')).toEqual([
       `client connected session=${session} address=127.0.0.1`,

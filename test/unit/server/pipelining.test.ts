@@ -4,7 +4,7 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
-import { createServer, listen } from '../../../src/http/listening.js'
+import { createServer, listen } from '../../../src/server/http/listening.js'
 
 const requests = (...paths: readonly string[]): string =>
   paths.map((path) => `GET /${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join('')

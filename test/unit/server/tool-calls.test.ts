@@ -4,11 +4,12 @@ import { request } from 'node:http'
 import { describe, expect, it, vi } from 'vitest'
 import { memoryStore } from '../../../src/store/index.js'
 import { localInstance, type Instance, type TaskServerOptions } from '../../../src/server/index.js'
-import type { Hub } from '../../../src/task-backend/hub.js'
-import type { TaskService } from '../../../src/task-backend/task-service.js'
+import type { Hub } from '../../../src/server/backend/hub.js'
+import type { TaskService } from '../../../src/server/backend/task-service.js'
 import { createToolCalls, toolsOf } from '../../../src/server/tool-calls.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { startTestServer, createHolding, taskOf, type TestServer } from './test-server.js'
+import { waitFor } from '../../support/wait-for.js'
 
 const callTool = (server: TestServer, name: string, args?: unknown, query = '') =>
   server.post(`/api/tools/${encodeURIComponent(name)}${query}`, args)
@@ -97,7 +98,7 @@ describe('POST /api/tools/:name', () => {
     const held = await server.held()
     const answered = vi.fn()
     const call = callTool(server, 'add', { a: 1, b: 1 }).finally(answered)
-    await vi.waitFor(() => expect(server.taskManager.laneDepths.get('calc')).toBe(2))
+    await waitFor(() => expect(server.taskManager.laneDepths.get('calc')).toBe(2))
     expect(answered).not.toHaveBeenCalled()
     held.finish()
     expect((await call).body).toMatchObject({ success: true, result: 2 })
@@ -214,7 +215,7 @@ describe('POST /api/tools/:name', () => {
     await server.post('/tasks', taskOf('hold'))
     await server.held()
     const answers = [callTool(server, 'hold', {}), callTool(server, 'add', {})]
-    await vi.waitFor(() => expect(server.taskManager.laneDepths.get('calc')).toBe(3))
+    await waitFor(() => expect(server.taskManager.laneDepths.get('calc')).toBe(3))
     const closed = server.close({ drainMs: 0 })
     for (const answer of answers) {
       expect(await answer).toMatchObject({ status: 409, body: { error: { code: 'CANCELLED' } } })
@@ -326,7 +327,7 @@ describe('calls of tools', () => {
       Promise.resolve([instance('one', 'act')]),
     )
     const answer = call()
-    await vi.waitFor(() => expect(addTask).toHaveBeenCalledOnce())
+    await waitFor(() => expect(addTask).toHaveBeenCalledOnce())
     await calls.cancelQueued()
     expect([get.mock.calls, cancel.mock.calls]).toEqual([[['t1']], [['t1']]])
     complete()

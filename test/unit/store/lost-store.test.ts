@@ -2,9 +2,10 @@
 import { getEventListeners } from 'node:events'
 import { createManualClock } from 'agent-tasks/testing'
 import { memoryStore, StoreError, type Store } from 'agent-tasks/store'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from '../../../src/index.js'
 import { createCommandHost } from '../../support/command-host.js'
+import { waitFor } from '../../support/wait-for.js'
 
 /** A store that `lose` loses: what is written from then on is refused. */
 function losableStore() {
@@ -50,7 +51,7 @@ it('are cancelled, their runs are aborted, nothing of it is notified, and the st
   await manager.stored()
   const before = memory.contents()
   lose()
-  await vi.waitFor(() => expect(aborted).toBeDefined())
+  await waitFor(() => expect(aborted).toBeDefined())
   expect(manager.getTask('a')).toMatchObject({ status: 'cancelled', cancelReason: 'the store was lost' })
   expect([seen, memory.contents()]).toEqual([[], before])
   expect(reported.filter((each) => each !== error)).toEqual([])

@@ -1,6 +1,7 @@
 /** What the store in memory says, and what a copy of it has. */
 import { memoryStore, type StoreChange } from 'agent-tasks/store'
 import { expect, it } from 'vitest'
+import { SWEEP } from '../../../src/store/history/task-history.js'
 
 const instance = (id: string, registration: unknown = {}): StoreChange => ({
   table: 'instances',
@@ -54,4 +55,18 @@ it('a copy has what was stored when it was made, has no owner, and goes its own 
   await copy.write([instance('c')])
   expect(copy.contents().instances.map(({ id }) => id)).toEqual(['a', 'c'])
   expect(store.contents().instances.map(({ id }) => id)).toEqual(['b'])
+})
+
+it('keeps ended tasks in its history for 7 days, by the time of now', async () => {
+  const { history } = memoryStore()
+  const now = Date.now()
+  const task = { kind: 'task', owner: 'main', name: 'a', status: 'completed', record: {} } as const
+  const days = (count: number): number => count * 24 * 60 * 60 * 1000
+  await history?.add([
+    ...Array.from({ length: SWEEP.every }, (_, at) => ({ ...task, id: String(at), completedAt: now })),
+    { ...task, id: 'past', completedAt: now - days(8) },
+    { ...task, id: 'recent', completedAt: now - days(6) },
+  ])
+  const found = ['0', 'past', 'recent'].map(async (id) => (await history?.find('task', id))?.id)
+  expect(await Promise.all(found)).toEqual(['0', undefined, 'recent'])
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { memoryStore, openStore } from '../../../src/store/index.js'
+import { memoryStore, openStore, StoreError } from '../../../src/store/index.js'
 import { ownedSession } from '../../../src/store/sessions/owned-session.js'
 import { startMcpStdioServer } from '../../../src/mcp/index.js'
 import { storedTask } from './stored-task.js'
@@ -29,12 +29,9 @@ it('takes over what is kept or not confirmed, and removes the rest', async () =>
   expect(owned.earlierTasks.has('own')).toBe(false)
 })
 
-it('writes nothing once it is sealed, and can be used again when it is closed', async () => {
+it('can be used again when it is closed', async () => {
   const { memory, owned } = await session()
   owned.open()
-  owned.seal()
-  await owned.write([{ table: 'tasks', put: storedTask('own') }])
-  expect(idsIn(memory)).not.toContain('own')
   await owned.close()
   await (await openStore(memory)).close()
 })
@@ -49,4 +46,34 @@ it('an MCP server takes an open store, and refuses what needs files', async () =
     'Setting store: got "(a URL)", expected a folder; open a store on a server first',
   )
   expect(() => startMcpStdioServer({ store: 5 as unknown as string })).toThrow(/store: got 5, expected a string/)
+})
+
+it('is open before its server checks it, which changes nothing', async () => {
+  const { memory, owned } = await session()
+  owned.check()
+  expect(idsIn(memory)).toEqual(['old', 'new', 'told'])
+  expect(owned.open().tasks.map(({ id }) => id)).toEqual(['new', 'told'])
+  await owned.close()
+})
+
+it('starts, and owes the same, when what is not kept can neither be removed nor added to the history', async () => {
+  const memory = memoryStore()
+  memory.open()
+  await memory.write([
+    { table: 'tasks', put: storedTask('old') },
+    { table: 'tasks', put: storedTask('new') },
+  ])
+  const open = await openStore(memory.copy())
+  let refused = 0
+  // No spy, because it would handle the rejection.
+  const refuse = (): Promise<never> => {
+    refused += 1
+    return Promise.reject(new StoreError('STORE_UNAVAILABLE', 'no connection'))
+  }
+  const history = { ...memory.history!, add: refuse }
+  const owned = ownedSession({ ...open, write: refuse, history }, ({ id }) => id === 'new')
+  expect(owned.open().tasks.map(({ id }) => id)).toEqual(['new'])
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(refused).toBe(2)
+  await owned.close()
 })

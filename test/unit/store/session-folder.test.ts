@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { readStore, StoreError } from '../../../src/store/index.js'
 import type { FileStore } from '../../../src/store/store.js'
 import { hashOf, listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
@@ -69,6 +69,44 @@ describe('a session', () => {
     expect(idsOf(next)).toEqual(['a', 'b', 'c'])
     expect([...next.earlierTasks]).toEqual(['a', 'b', 'c'])
     expect(filesOf(folder)).toEqual([`${hashOf('the key')}-1.db`])
+  })
+
+  it.runIf(process.getuid)('F13: refuses a store that this package cannot have created as it is', async () => {
+    const folder = newFolder()
+    const first = sessionIn(folder)
+    first.open()
+    await put(first, storedTask('a'))
+    first.close()
+    const file = join(folder, filesOf(folder)[0]!)
+    chmodSync(file, 0o644)
+    const refused = expect.objectContaining({
+      code: 'STORE_INVALID',
+      message: expect.stringMatching(
+        /\.db: it has the mode 0644, and the files of a store have 0600\. .* chmod 600 \/\S+\.db\./,
+      ) as string,
+    }) as Error
+    expect(() => sessionIn(folder).open()).toThrow(refused)
+    expect(statSync(file).mode & 0o777).toBe(0o644)
+    chmodSync(file, 0o600)
+    writeFileSync(`${file}-wal`, '')
+    chmodSync(`${file}-wal`, 0o644)
+    expect(() => sessionIn(folder).open()).toThrow('.db-wal: it has the mode 0644')
+    rmSync(`${file}-wal`)
+    expect(idsOf(sessionIn(folder))).toEqual(['a'])
+  })
+
+  it.runIf(process.getuid)('F13: refuses a store of another user', async () => {
+    const folder = newFolder()
+    const first = sessionIn(folder)
+    first.open()
+    await put(first, storedTask('a'))
+    first.close()
+    const { uid } = statSync(join(folder, filesOf(folder)[0]!))
+    const getuid = vi.spyOn(process, 'getuid').mockReturnValue(uid + 1)
+    onTestFinished(() => getuid.mockRestore())
+    expect(() => sessionIn(folder).open()).toThrow(
+      `it belongs to the user ${uid}, and this process runs as ${uid + 1}. Its tasks can start programs`,
+    )
   })
 
   it('K9: has nothing of another key, and leaves its files alone', async () => {
@@ -157,17 +195,6 @@ describe('a session', () => {
     sessionIn(folder).open()
     expect(filesOf(folder)).toHaveLength(2)
   })
-
-  it('writes nothing after it was sealed', async () => {
-    const folder = newFolder()
-    const first = sessionIn(folder)
-    first.open()
-    await put(first, storedTask('a', { status: 'running', delivery: 'none' }))
-    first.seal()
-    await put(first, storedTask('a', { status: 'cancelled', delivery: 'none' }))
-    first.close()
-    expect(sessionIn(folder).open().tasks).toMatchObject([{ id: 'a', status: 'running' }])
-  })
 })
 
 describe('a folder', () => {
@@ -209,7 +236,7 @@ describe('a folder', () => {
     const folder = newFolder()
     mkdirSync(folder)
     const damaged = join(folder, `${hashOf('the key')}-4.db`)
-    writeFileSync(damaged, 'not a database')
+    writeFileSync(damaged, 'not a database', { mode: 0o600 })
     const first = sessionFolder(folder, 'the key').store(1)
     first.open()
     first.close()

@@ -150,3 +150,13 @@ it('K9: removes its file when it is empty, after it was closed; with a row it st
   expect([...stores.keys()]).toEqual([1])
   await expect(store.write([put('b')])).rejects.toThrow('not open')
 })
+
+it('has the name of the file that the process owns, while it owns one', () => {
+  const { files } = setUp()
+  const named: SessionFiles = { ...files, store: (number) => ({ ...files.store(number), name: `file ${number}` }) }
+  const store = sessionStore(named, kept)
+  expect(store.name).toBeUndefined()
+  store.open()
+  expect(store.name).toBe('file 1')
+  store.close()
+})

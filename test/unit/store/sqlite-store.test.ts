@@ -23,7 +23,7 @@ import { crc32 } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readStore, sqliteStore, StoreError, StoreInUseError } from '../../../src/store/index.js'
 import { openDatabase } from '../../../src/store/sqlite/driver.js'
-import { identityOf } from '../../../src/process-identity.js'
+import { identityOf } from '../../../src/system/process-identity.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
 import { migrate, MIGRATIONS } from '../../../src/store/sqlite/migrations.js'
 import { LAYOUT_VERSION } from '../../../src/store/sqlite/schema.js'
@@ -125,6 +125,12 @@ describe('the files of a store', () => {
   })
 })
 
+it('without a path is refused with the reason', () => {
+  for (const path of [undefined, '', 5]) {
+    expect(() => sqliteStore(path as never)).toThrow(/^path: got .*, expected the path of a file\.$/)
+  }
+})
+
 describe('the owner of a store', () => {
   it('is named to the second one', () => {
     const store = sqliteStore(file)
@@ -132,7 +138,9 @@ describe('the owner of a store', () => {
     const error = refusal(() => sqliteStore(file).open())
     expect(error).toBeInstanceOf(StoreInUseError)
     expect(error).toMatchObject({ code: 'STORE_IN_USE', pid: process.pid })
-    expect(error.message).toBe(`${file} is in use by process ${process.pid}. End it, or use another file.`)
+    expect(error.message).toBe(
+      `${file} is in use by this process (${process.pid}): it has opened it already. Close that store first, or use another file.`,
+    )
     store.close()
   })
 

@@ -26,6 +26,9 @@ it('the error of a row names it, and has what failed as its cause', () => {
 it('the error of a store in use names its process, if that is known', () => {
   const known = new StoreInUseError('tasks.db', 7)
   expect([known.name, known.code, known.pid]).toEqual(['StoreInUseError', 'STORE_IN_USE', 7])
+  expect(new StoreInUseError('tasks.db', process.pid).message).toBe(
+    `tasks.db is in use by this process (${process.pid}): it has opened it already. Close that store first, or use another file.`,
+  )
   expect(known.message).toBe('tasks.db is in use by process 7. End it, or use another file.')
   expect(new StoreInUseError('tasks.db', undefined).message).toBe(
     'tasks.db is in use by another process. End it, or use another file.',

@@ -2,13 +2,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { systemClock } from '../../../src/clock.js'
-import { postgresStore } from '../../../src/postgres/index.js'
+import { systemClock } from '../../../src/system/clock.js'
+import { postgresStore } from '../../../src/store/postgres/index.js'
 import { openStore, sqliteStore } from '../../../src/store/index.js'
 import { sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore } from '../../../src/store/sessions/session-store.js'
 import { localPostgres, type LocalPostgres } from '../../support/pglite.js'
 import { memoryHistory } from '../../../src/store/history/memory-history.js'
+import { wordsOf } from '../../../src/store/history/search-words.js'
 import { readSqliteHistory, sqliteHistory } from '../../../src/store/history/sqlite-history.js'
 import {
   retentionLimits,
@@ -17,8 +18,9 @@ import {
   type TaskHistory,
 } from '../../../src/store/history/task-history.js'
 import { openDatabase } from '../../../src/store/sqlite/driver.js'
+import { NOW, past } from './past-task.js'
 
-const NOW = 1_800_000_000_000
+const CLOCK = { ...systemClock, now: () => NOW }
 
 function historyFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-history-'))
@@ -27,7 +29,7 @@ function historyFile(): string {
 }
 
 function inFile(limits: RetentionLimits = {}, file = historyFile()): TaskHistory {
-  const history = sqliteHistory(file, retentionLimits(limits), () => NOW)
+  const history = sqliteHistory(file, retentionLimits(limits), CLOCK)
   onTestFinished(() => history.close())
   return history
 }
@@ -41,8 +43,7 @@ afterAll(() => postgres.close())
 
 async function inPostgres(retention: RetentionLimits = {}): Promise<TaskHistory> {
   const schema = `history_${(schemas += 1)}`
-  const clock = { ...systemClock, now: () => NOW }
-  const store = await openStore(postgresStore({ connection: postgres.connect, schema, retention, clock }))
+  const store = await openStore(postgresStore({ connection: postgres.connect, schema, retention, clock: CLOCK }))
   onTestFinished(async () => store.close())
   const { history } = store
   if (history === undefined) throw new Error('there is no history')
@@ -54,17 +55,6 @@ const kinds = {
   memory: (limits: RetentionLimits = {}) => memoryHistory(retentionLimits(limits), () => NOW),
   SQLite: inFile,
 }
-
-export const past = (id: string, ago: number, fields: Partial<PastTask> = {}): PastTask => ({
-  id,
-  kind: 'task',
-  owner: 'main',
-  name: 'research',
-  status: 'completed',
-  completedAt: NOW - ago,
-  record: { id, goalPrompt: `goal of ${id}`, output: { final_message: 'done' } },
-  ...fields,
-})
 
 const idsOf = async (
   history: TaskHistory,
@@ -133,6 +123,67 @@ describe.each(Object.entries(kinds))('a history in %s', (_where, create) => {
     }
   })
 
+  it('finds other spellings of a letter, and reads vowel signs as spaces', async () => {
+    const history = await create()
+    const texts = { a: 'ha\u0308ufig', b: 'ΟΔΟΣ ΟΔΟΣΑ', c: 'ｆｉｌｅ ﬁnd', d: 'ab\u19b0cde', e: 'STRASSE Kelvin\u212a' }
+    await history.add(Object.entries(texts).map(([id, goalPrompt], at) => past(id, at, { record: { goalPrompt } })))
+    for (const [text, expected] of [
+      ['häuf', ['a']],
+      ['ha\u0308uf', ['a']],
+      ['οδος', ['b']],
+      ['οδοσα', ['b']],
+      ['ΟΔΟΣ', ['b']],
+      ['FILE fin', ['c']],
+      ['ab\u19b0cd', []],
+      ['ab\u19b0cde', ['d']],
+      ['cde', ['d']],
+      ['\u19b0', ['a', 'b', 'c', 'd', 'e']],
+      ['kelvink', ['e']],
+    ] as const) {
+      expect([text, await idsOf(history, { text })]).toEqual([text, expected])
+    }
+  })
+
+  it('finds a task whatever its id and owner contain', async () => {
+    const history = await create()
+    const ids = [
+      'back\\slash',
+      'quo"te',
+      "apo'strophe",
+      'two\nlines',
+      'a\0b',
+      '\\n',
+      '\\"',
+      '%',
+      '_',
+      'ä',
+      '\u2028',
+      '',
+    ]
+    await history.add(ids.map((id, at) => past(id, at, { owner: `owner ${id}` })))
+    await history.add(ids.map((id, at) => past(id, at, { kind: 'command task', record: { id, name: 'commands' } })))
+    for (const [at, id] of ids.entries()) {
+      expect(await history.find('task', id)).toEqual(past(id, at, { owner: `owner ${id}` }))
+      expect(await history.find('command task', id)).toMatchObject({ id, record: { name: 'commands' } })
+      expect(await idsOf(history, { owner: `owner ${id}` })).toEqual([id])
+      const before = { completedAt: NOW - at, id }
+      expect(await idsOf(history, { before })).toEqual(ids.slice(at + 1))
+    }
+    for (const id of ids) await history.add([past(id, 50)])
+    expect(await idsOf(history, { limit: 1000 })).toHaveLength(ids.length)
+  })
+
+  it('keeps adding after a write that failed', async () => {
+    const history = await create()
+    const circular: Record<string, unknown> = {}
+    circular['self'] = circular
+    await history.add([past('a', 3)])
+    await expect(history.add([past('b', 2), past('c', 1, { record: circular })])).rejects.toThrow()
+    expect(await idsOf(history)).toEqual(['a'])
+    await history.add([past('d', 0)])
+    expect(await idsOf(history)).toEqual(['d', 'a'])
+  })
+
   it('replaces a task of the same id, also what it is found by', async () => {
     const history = await create()
     await history.add([past('a', 5, { record: { goalPrompt: 'first' } })])
@@ -156,9 +207,41 @@ describe.each(Object.entries(kinds))('a history in %s', (_where, create) => {
   })
 })
 
+describe.each(Object.entries(kinds))('a sweep of a history in %s', (_where, create) => {
+  const sweepWith = async (history: TaskHistory, tasks: readonly PastTask[]): Promise<string[]> => {
+    await history.add(tasks)
+    return (await idsOf(history, { limit: 100_000 })).reverse()
+  }
+  const numbered = (count: number, fields: Partial<PastTask> = {}): PastTask[] =>
+    Array.from({ length: count }, (_, at) => past(`t${String(at).padStart(5, '0')}`, count - at, fields))
+
+  it('leaves exactly the latest tasks that fit into maxBytes, in bytes and not in characters', async () => {
+    const tasks = numbered(150, { record: { goalPrompt: '語'.repeat(50) } })
+    const bytes = Buffer.byteLength(JSON.stringify(tasks[0]))
+    expect(bytes).toBeGreaterThan(JSON.stringify(tasks[0]).length)
+    const latest = (count: number): string[] => tasks.slice(-count).map(({ id }) => id)
+    expect(await sweepWith(await create({ maxBytes: 20 * bytes }), tasks)).toEqual(latest(20))
+    expect(await sweepWith(await create({ maxBytes: 21 * bytes - 1 }), tasks)).toEqual(latest(20))
+    expect(await sweepWith(await create({ maxBytes: 0 }), tasks)).toEqual([])
+  })
+
+  it('leaves exactly maxTasks, however many there were', async () => {
+    const tasks = numbered(2500)
+    expect(await sweepWith(await create({ maxTasks: 10 }), tasks)).toEqual(tasks.slice(-10).map(({ id }) => id))
+  })
+})
+
+it('a history in a file keeps to a limit that was lowered as soon as it is opened', async () => {
+  const file = historyFile()
+  const first = sqliteHistory(file, retentionLimits(), CLOCK)
+  await first.add(Array.from({ length: 2500 }, (_, at) => past(`t${at}`, 2500 - at)))
+  first.close()
+  expect(await idsOf(inFile({ maxTasks: 10 }, file), { limit: 10_000 })).toHaveLength(10)
+})
+
 it('on a server, it is swept also when each process adds few tasks', async () => {
   const schema = `history_${(schemas += 1)}`
-  const options = { connection: postgres.connect, schema, clock: { ...systemClock, now: () => NOW } }
+  const options = { connection: postgres.connect, schema, clock: CLOCK }
   for (let life = 0; life < 4; life += 1) {
     const store = await openStore(postgresStore({ ...options, retention: { maxTasks: 20 } }))
     for (let at = 0; at < 30; at += 1) await store.history?.add([past(`t${life}-${at}`, 1000 - 30 * life - at)])
@@ -175,9 +258,34 @@ describe('a history in a file', () => {
     expect(statSync(file).size).toBe(0)
   })
 
+  it('splits texts into the same words as a search, for every letter and digit', async () => {
+    const file = historyFile()
+    const history = sqliteHistory(file, retentionLimits(), CLOCK)
+    await history.add([past('a', 1, { record: {} })])
+    history.close()
+    const words = new Set<string>()
+    for (let code = 0; code < 0x20000; code += 1) {
+      const letter = String.fromCodePoint(code)
+      const isCommon = /[\p{Script=Han}\p{Script=Hangul}]/u.test(letter)
+      if (!isCommon && /[\p{L}\p{N}]/u.test(letter)) for (const word of wordsOf(`qx${letter}xq`)) words.add(word)
+    }
+    expect(words.size).toBeGreaterThan(20_000)
+    const database = openDatabase(file)
+    database.prepare('INSERT INTO words (rowid, list) VALUES (2, ?)').run([...words].join(' '))
+    database.exec("CREATE VIRTUAL TABLE indexed USING fts5vocab (words, 'row')")
+    const indexed = new Set(
+      database
+        .prepare('SELECT term FROM indexed')
+        .all()
+        .map(({ term }) => term),
+    )
+    database.close()
+    expect([...words].filter((word) => !indexed.has(word))).toEqual([])
+  })
+
   it('is there again when it is opened again, and readable for its owner alone', async () => {
     const file = historyFile()
-    const history = sqliteHistory(file, retentionLimits(), () => NOW)
+    const history = sqliteHistory(file, retentionLimits(), CLOCK)
     await history.add([past('a', 1)])
     history.close()
     expect(await idsOf(history)).toEqual(['a'])
@@ -217,7 +325,7 @@ describe('a history in a file', () => {
 
   it('says which row is damaged, and which version is newer', async () => {
     const file = historyFile()
-    const history = sqliteHistory(file, retentionLimits(), () => NOW)
+    const history = sqliteHistory(file, retentionLimits(), CLOCK)
     await history.add([past('a', 1)])
     history.close()
     const change = (sql: string): void => {

@@ -3,8 +3,8 @@ import { Subject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { BusyWatch } from '../../../src/async-tasks/delivery/busy.js'
-import { systemClock } from '../../../src/clock.js'
+import { BusyWatch } from '../../../src/features/delivery/busy.js'
+import { systemClock } from '../../../src/system/clock.js'
 import { awaitAuthentication } from '../../../src/server/authentication.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { leftovers } from '../../support/leftovers.js'
@@ -35,7 +35,7 @@ describe('what src has left behind is found, until it is removed', () => {
     const { signal } = new AbortController()
     const abortController = { signal, abort: () => undefined } as unknown as AbortController
     manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'help', abortController })
-    expect(left()).toEqual(['abort listener: src/async-tasks/families/abort-link.ts'])
+    expect(left()).toEqual(['abort listener: src/features/families/abort-link.ts'])
     manager.completeTask('a', {})
     expect(left()).toEqual([])
   })
@@ -49,7 +49,7 @@ describe('what src has left behind is found, until it is removed', () => {
     )
     const subscription = busy.idle$.subscribe()
     busy.source = new Subject<boolean>()
-    expect(new Set(left())).toEqual(new Set(['subscription: src/async-tasks/delivery/busy.ts']))
+    expect(new Set(left())).toEqual(new Set(['subscription: src/features/delivery/busy.ts']))
     subscription.unsubscribe()
     expect(left()).toEqual([])
   })

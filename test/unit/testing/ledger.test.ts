@@ -5,6 +5,8 @@ import { AsyncTaskManager } from 'agent-tasks'
 import { createManualClock, runUntilSettled } from 'agent-tasks/testing'
 import { checkDeliveryLog, parseDeliveryLog, recordDeliveryLog } from '../../../src/testing/ledger.js'
 
+const acceptIn = (): Promise<void> => Promise.resolve()
+
 const registered = (taskId: string, at = 0) => ({ type: 'registered', at, taskId, owner: 'main' })
 const settled = (taskId: string, at = 1, owes = true) => ({ type: 'settled', at, taskId, status: 'completed', owes })
 const of = (type: string, taskIds: string[], deliveryId?: string, at = 2) => ({ type, at, taskIds, deliveryId })
@@ -234,7 +236,7 @@ describe('a recorder', () => {
     const taskIds = tasks.map(({ id }) => id)
     const signal = new AbortController().signal
     // The agent never accepts it, and the host acknowledges all the same.
-    void recorder.wrapTurn(() => new Promise(() => undefined))('', { deliveryId, taskIds, signal })
+    void recorder.wrapTurn(() => new Promise(() => undefined))('', { deliveryId, taskIds, signal, acceptIn })
     lease?.acknowledge()
     manager.registerTask({ id: 'd', ...run })
     manager.failTask('d', 'no')
@@ -254,7 +256,7 @@ describe('the recorded entries', () => {
     manager.registerTask(input('a', 'other'))
     const recorder = recordDeliveryLog(manager, { clock })
     const wrapped = recorder.wrapTurn(() => 'accepted')
-    const delivery = { deliveryId: 'd', taskIds: ['a'], signal: new AbortController().signal }
+    const delivery = { deliveryId: 'd', taskIds: ['a'], signal: new AbortController().signal, acceptIn }
     expect(wrapped('text', delivery)).toBe('accepted')
     expect(recorder.entries.slice(-2)).toEqual([
       { type: 'turn-started', at: 0, owner: 'other', deliveryId: 'd', taskIds: ['a'] },
@@ -280,6 +282,7 @@ describe('the recorded entries', () => {
     const recorded = recorder.entries.length
     manager.registerTask(input('late'))
     void recorder.wrapTurn(() => undefined)('text', {
+      acceptIn,
       deliveryId: 'd',
       taskIds: [],
       signal: new AbortController().signal,

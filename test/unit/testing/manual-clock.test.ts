@@ -1,6 +1,6 @@
 /** The manual clock: the order and times of its timers. */
 import { describe, expect, it } from 'vitest'
-import { MAX_TIMER_MS, setLongTimeout } from '../../../src/clock.js'
+import { MAX_TIMER_MS, setLongTimeout } from '../../../src/system/clock.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 describe('a manual clock', () => {

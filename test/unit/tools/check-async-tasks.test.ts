@@ -10,7 +10,7 @@ import {
   type CheckAsyncTasksParams,
 } from '../../../src/tools/check-async-tasks.js'
 import { setUpHost } from './tool-host.js'
-import { pushSubscribers } from '../../../src/async-tasks/delivery/push-subscribers.js'
+import { pushSubscribers } from '../../../src/features/delivery/push-subscribers.js'
 
 function setUp(options: Partial<CheckAsyncTasksOptions> & { notifyCancelled?: boolean; maxAsyncTasks?: number } = {}) {
   const { notifyCancelled = false, maxAsyncTasks = 5, ...rest } = options

@@ -6,8 +6,7 @@ import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { createAgentTasks, InvalidSettingError, type AgentTasksOptions } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
-import { createTaskTool } from '../../../src/tools/task-tool.js'
-import { tick, untilAborted } from '../../support/limited-tasks.js'
+import { tick } from '../../support/limited-tasks.js'
 import { checkProperty } from '../../support/property.js'
 import { controlledSubagent, settle } from './tool-host.js'
 
@@ -74,8 +73,8 @@ describe('a call whose task is detached', () => {
     expect(tasks.detach(id)).toEqual({ detached: true })
     const { llmContent, metadata, error } = await pending
     expect(llmContent).toBe(
-      `Task ${id} continues in the background: it was moved there while this call waited for it. wait_for_async_tasks waits for its ` +
-        'result, and check_async_tasks shows its progress.',
+      `Task ${id} continues in the background: it was moved there while this call waited for it. Its result will be ` +
+        'delivered to you when it has ended: do not poll for it.',
     )
     expect(metadata).toMatchObject({ agentId: id, async: true, status: 'running' })
     expect(error).toBeUndefined()
@@ -172,7 +171,9 @@ describe('the time after which a task continues in the background', () => {
     const pending = call()
     await settle()
     clock.advance(10_000)
-    expect((await pending).llmContent).toContain('has not ended within 10 s: it continues in the background. wait_for')
+    expect((await pending).llmContent).toContain(
+      'has not ended within 10 s: it continues in the background. Its result',
+    )
     expect(last()).not.toHaveProperty('isForeground')
     expect(left()).toEqual({ ...nothingLeft, task: 2, foreground: 1 })
     expect(manager.canLaunchAsync().allowed).toBe(false)
@@ -200,26 +201,6 @@ describe('the time after which a task continues in the background', () => {
     })
     expect(manager.getAllTasks()).toEqual([])
     expect(() => createHost({ backgroundAfterSeconds: 0 })).toThrow(InvalidSettingError)
-  })
-
-  it('F14: has a former name, maxBlockingSeconds, which the present one overrides', async () => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
-    onTestFinished(() => warn.mockRestore())
-    const { manager, clock } = setUp()
-    const tool = (options: object) =>
-      createTaskTool({
-        getAsyncTaskManager: () => manager,
-        resolveSubagent: () => untilAborted,
-        ...options,
-      }).execute({ subagent_name: 'x', goal_prompt: 'g' })
-    const former = tool({ maxBlockingSeconds: 10 })
-    const both = tool({ maxBlockingSeconds: 10, backgroundAfterSeconds: 20 })
-    await settle()
-    clock.advance(10_000)
-    expect((await former).llmContent).toContain('within 10 s')
-    clock.advance(10_000)
-    expect((await both).llmContent).toContain('within 20 s')
-    expect(() => tool({ maxBlockingSeconds: 0 })).toThrow('Setting maxBlockingSeconds: got 0')
   })
 })
 

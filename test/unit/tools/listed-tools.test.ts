@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { createAgentTasks } from '../../../src/host/agent-tasks.js'
-import { InstanceManager } from '../../../src/instances/instance-manager.js'
+import { InstanceManager } from '../../../src/command-tasks/instances/instance-manager.js'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
 
 const timeoutText = (schema: z.ZodObject): unknown =>

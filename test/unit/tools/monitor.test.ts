@@ -208,6 +208,9 @@ describe('a monitor of a program', () => {
     expect(start({ command: 'sh' }, { seconds: -1 })).toThrow('input.seconds: got -1')
     expect(start({ command: 'sh' }, { match: /(?=a)/ })).toThrow('without look-arounds')
     expect(start({ command: 'sh' }, { owner: 'run:gone' })).toThrow('input.owner')
+    expect(start({ command: 'sh' }, { key: 'k' })).toThrow(
+      'input.key: got "k", expected none for a monitor of a program',
+    )
     expect(() => setUp().tasks.monitor({ command: 'sh' }, { match: 'x' })).toThrow(
       'input.command: got "sh", expected none (see the option commands).',
     )
@@ -220,9 +223,10 @@ describe('a monitor of a program', () => {
     await use({ command: 'sh', args: ['-c', script], match: 'over' })
     const { tasks, notes } = setUp({ store: store.copy() })
     await tasks.recovered
-    expect(tasks.monitors()).toEqual([])
+    // The task fails, and its monitor ends, when its program has ended.
+    await until(() => tasks.monitors().length === 0)
     expect(notes().filter((text) => String(text).startsWith('Monitor'))).toEqual([
-      expect.stringMatching(/The monitor has ended: its command ended with the process that ran it\.$/),
+      expect.stringMatching(/The monitor has ended: its task has ended \(failed\)\.$/),
     ])
   })
 })

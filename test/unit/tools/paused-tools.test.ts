@@ -40,8 +40,13 @@ function setUp(options: { readonly maxAsyncTasks?: number; readonly owner?: stri
   })
   const call = (goal: string, isAsync = true) =>
     tasks.tools.task.execute({ subagent_name: 'a', goal_prompt: goal, async: isAsync })
-  const type = (line: string) => runCommandLine(tasks.commands, line)
-  return { ...tasks, clock, started, looked, calls, taskManager, call, type }
+  // The commands of an operator, who sees the tasks of all owners.
+  const commands = createTaskCommands({
+    getAsyncTaskManager: () => tasks.manager,
+    pausedOwner: options.owner ?? 'main',
+  })
+  const type = (line: string) => runCommandLine(commands, line)
+  return { ...tasks, commands, clock, started, looked, calls, taskManager, call, type }
 }
 
 describe('the tools', () => {
@@ -50,7 +55,7 @@ describe('the tools', () => {
     pause('main')
     const { llmContent, metadata } = await call('first')
     expect(llmContent).toBe(
-      "Async task queued: subagent 'a' (ID: a-1). Background tasks are paused: it waits until a person resumes them, and starts by itself. Use 'check_async_tasks' to monitor progress.",
+      "Async task queued: subagent 'a' (ID: a-1). Background tasks are paused: it waits until a person resumes them, and starts by itself. Its result will be delivered to you when it has ended: do not poll for it.",
     )
     expect(metadata).toMatchObject({ status: 'queued', async: true })
     const list = (await tools.check_async_tasks.execute({})).llmContent

@@ -1,8 +1,8 @@
 /** Tools with a store: a model is told of a launch or a submission when it is stored, and that it failed when it is not. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
-import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { localInstance } from '../../../src/instances/local-instance.js'
+import { InstanceManager } from '../../../src/command-tasks/instances/instance-manager.js'
+import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
 import { instanceTool } from '../../../src/protocol/instance-tools.js'
 import { createRunCommandTool } from '../../../src/tools/run-command.js'
 import { createSubmitCommandsTool } from '../../../src/tools/submit-commands.js'

@@ -2,12 +2,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
-import { AsyncTaskAutoTrigger } from '../../../src/async-tasks/delivery/auto-trigger.js'
+import { AsyncTaskReminderService } from '../../../src/features/delivery/reminder-service.js'
+import { AsyncTaskAutoTrigger } from '../../../src/features/delivery/auto-trigger.js'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
 import type { TaskManagerOptions } from '../../../src/command-tasks/options.js'
-import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { localInstance } from '../../../src/instances/local-instance.js'
+import { InstanceManager } from '../../../src/command-tasks/instances/instance-manager.js'
+import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
 import { instanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
 import { memoryStore } from '../../../src/store/index.js'
 import {
@@ -80,7 +80,7 @@ describe('submit_commands in the background', () => {
     expect(result.error).toBeUndefined()
     expect(result.llmContent).toBe(
       "Async task launched: command task 'Sum up!' (ID: sum-up-2) of 1 command(s) on instance calc, number 1 in its queue. " +
-        "Task is running in background. Use 'check_async_tasks' to monitor progress.",
+        'Task is running in background. Its result will be delivered to you when it has ended: do not poll for it.',
     )
     expect(result.returnDisplay).toBe('Async task started: **Sum up!** (`sum-up-2`)')
     const task = taskManager.listTasks()[0]

@@ -43,7 +43,7 @@ describe('the tool task with after', () => {
     const { llmContent, metadata } = await call('second', { after: [first] })
     const second = String(metadata?.['agentId'])
     expect(llmContent).toBe(
-      `Async task queued: subagent 'a' (ID: ${second}). It waits for ${first}, and starts by itself. Use 'check_async_tasks' to monitor progress.`,
+      `Async task queued: subagent 'a' (ID: ${second}). It waits for ${first}, and starts by itself. Its result will be delivered to you when it has ended: do not poll for it.`,
     )
     expect(metadata).toMatchObject({ async: true, status: 'queued', waitsFor: [first] })
     expect((await tools.check_async_tasks.execute({})).llmContent).toMatch(/queued \(.*\), waits for \S+ - second/)

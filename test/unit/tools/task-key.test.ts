@@ -45,7 +45,7 @@ describe('the tool task with concurrency_key', () => {
     const { llmContent, metadata } = await call('a', { concurrency_key: 'deploy' })
     const id = String(metadata?.['agentId'])
     expect(llmContent).toBe(
-      `Async task queued: subagent 'a' (ID: ${id}). It waits for the key "deploy", and starts by itself. Use 'check_async_tasks' to monitor progress.`,
+      `Async task queued: subagent 'a' (ID: ${id}). It waits for the key "deploy", and starts by itself. Its result will be delivered to you when it has ended: do not poll for it.`,
     )
     expect(metadata).toMatchObject({ async: true, status: 'queued', queuePosition: 1 })
     expect((await tools.check_async_tasks.execute({})).llmContent).toMatch(

@@ -1,8 +1,8 @@
 /** check_async_tasks reads the output of a task, and the rest of a result that a message cut. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
-import { formatCompletionNotification } from '../../../src/async-tasks/delivery/notifications.js'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
+import { formatCompletionNotification } from '../../../src/features/delivery/notifications.js'
+import { AsyncTaskReminderService } from '../../../src/features/delivery/reminder-service.js'
 import { createCheckAsyncTasksTool, type CheckAsyncTasksParams } from '../../../src/tools/check-async-tasks.js'
 import { checkProperty } from '../../support/property.js'
 import { setUpHost } from './tool-host.js'

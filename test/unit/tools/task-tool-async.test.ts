@@ -27,7 +27,7 @@ describe('a task in the background', () => {
     expect(await call({ timeout_seconds: 60 })).toEqual({
       llmContent:
         `Async task launched: subagent 'researcher' (ID: ${ID}). Task is running in background. ` +
-        `Use 'check_async_tasks' to monitor progress.`,
+        `Its result will be delivered to you when it has ended: do not poll for it.`,
       returnDisplay: `Async task started: **researcher** (\`${ID}\`)`,
       metadata: { agentId: ID, async: true, status: 'running', effectiveTimeoutSeconds: 60 },
     })
@@ -46,7 +46,7 @@ describe('a task in the background', () => {
   it('says that its timeout was cut to the limit', async () => {
     const { call } = setUp(controlledRun<SubagentRequest>().run)
     const { llmContent, metadata } = await call({ timeout_seconds: -1 })
-    expect(llmContent).toMatch(/progress\.\n\nThe timeout was cut to the limit of 1800 seconds \(asked: none\)\.$/)
+    expect(llmContent).toMatch(/for it\.\n\nThe timeout was cut to the limit of 1800 seconds \(asked: none\)\.$/)
     expect(metadata).toMatchObject({ effectiveTimeoutSeconds: 1_800 })
   })
 

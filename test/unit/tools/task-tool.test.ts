@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { OutputObject } from '../../../machines/records.js'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
+import { AsyncTaskReminderService } from '../../../src/features/delivery/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import type { SubagentRequest, SubagentRunner } from '../../../src/tools/subagents.js'
 import { createTaskTool, TaskTool, type TaskParams, type TaskToolOptions } from '../../../src/tools/task-tool.js'
@@ -44,6 +44,7 @@ describe('a task in place', () => {
       ),
       returnDisplay: 'Task completed: **researcher** (`researcher-1`)\n\nfound',
       metadata: { agentId: 'researcher-1', async: false, status: 'completed', effectiveTimeoutSeconds: 900 },
+      deliveryIds: ['wait-2'],
     })
     expect(manager.getTask('researcher-1')).toMatchObject({ delivery: 'delivered', owner: 'main' })
     expect(owed).toEqual([0])
@@ -148,6 +149,7 @@ describe('a task in place', () => {
       llmContent: JSON.stringify({ agent_id: 'researcher-1', status: 'failed', error: 'no network' }, null, 2),
       returnDisplay: 'Task failed: **researcher** (`researcher-1`)\n\nno network',
       metadata: { agentId: 'researcher-1', async: false, status: 'failed', effectiveTimeoutSeconds: 900 },
+      deliveryIds: ['wait-2'],
       error: { message: 'no network', type: 'execution_failed' },
     })
     expect(manager.getTask('researcher-1')?.delivery).toBe('delivered')

@@ -40,7 +40,10 @@ describe('a tool', () => {
     const run = vi.fn((_input: unknown, _context: ToolContext) => done)
     const { signal } = new AbortController()
     await counter(run).execute({ count: 1 }, { signal, toolCallId: 'call-1' })
-    expect(run).toHaveBeenCalledWith({ count: 1 }, { signal, toolCallId: 'call-1' })
+    expect(run).toHaveBeenCalledWith(
+      { count: 1 },
+      { hold: expect.any(Function) as unknown, signal, toolCallId: 'call-1' },
+    )
   })
 
   it.each([

@@ -2,7 +2,7 @@
 import { boundParts } from '../../../src/tools/wait-texts.js'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
+import { AsyncTaskReminderService } from '../../../src/features/delivery/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { createCheckAsyncTasksTool, type CheckAsyncTasksParams } from '../../../src/tools/check-async-tasks.js'
 import {
@@ -12,7 +12,7 @@ import {
   type WaitForAsyncTasksParams,
 } from '../../../src/tools/wait-for-async-tasks.js'
 import { setUpHost, settle } from './tool-host.js'
-import { pushSubscribers } from '../../../src/async-tasks/delivery/push-subscribers.js'
+import { pushSubscribers } from '../../../src/features/delivery/push-subscribers.js'
 
 function setUp(options: Partial<WaitForAsyncTasksOptions> & { maxAsyncTasks?: number } = {}) {
   const { maxAsyncTasks = 5, ...rest } = options
@@ -47,6 +47,7 @@ describe('waiting', () => {
       ].join('\n\n'),
       returnDisplay: '2 of 2 async task(s) ended, 0 still running',
       metadata: { settled: ['a', 'b'], pending: [] },
+      deliveryIds: ['wait-1'],
     })
     expect(manager.getAllTasks().map((task) => task.delivery)).toEqual(['delivered', 'delivered'])
     expect(new AsyncTaskReminderService(manager).leaseReminder()).toBeUndefined()

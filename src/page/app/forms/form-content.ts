@@ -1,9 +1,7 @@
 /** Converts the entries of a form to content. A form checks only types and limits; the server checks the rest. */
 import { WHOLE, type FormField } from './form-fields.js'
 
-/** The entry of each field, by name. */
 export type Entries = Readonly<Record<string, string>>
-/** The error of each field, by name. */
 export type FieldErrors = Readonly<Record<string, string>>
 
 export type FormResult =

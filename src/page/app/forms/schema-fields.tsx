@@ -4,7 +4,6 @@ import type { FormField } from './form-fields.js'
 import { SchemaField } from './schema-field.js'
 
 interface Props {
-  /** The prefix of the fields' ids. */
   readonly id: string
   readonly fields: readonly FormField[]
   readonly entries: Entries

@@ -17,7 +17,6 @@ interface Props {
   readonly errorPrefix: string
   readonly submitLabel: string
   readonly onSubmit: (content: Readonly<Record<string, unknown>>) => void
-  /** Additional buttons. */
   readonly children?: ComponentChildren
 }
 

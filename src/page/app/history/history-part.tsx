@@ -7,15 +7,14 @@ import { EmptyState } from '../shell/empty-state.js'
 import type { PartProps } from '../shell/part-props.js'
 import { FilterSelect } from '../tasks/filter-select.js'
 import { isRun } from '../text/owners.js'
-import { LOOKS } from '../text/states.js'
+import { END_STATES, LOOKS } from '../text/states.js'
 import { visible } from '../text/visible.js'
 import { PastTask } from './past-task.js'
 import { useHistory } from './use-history.js'
 
-const ENDS = ['completed', 'failed', 'cancelled'] as const
 const KINDS: Readonly<Record<string, PageTaskKind>> = { 'Tasks of agents': 'async', 'Tasks of instances': 'command' }
 
-const WORDS = new Map<string, string>(ENDS.map((end) => [end, LOOKS[end].word]))
+const WORDS = new Map<string, string>(END_STATES.map((end) => [end, LOOKS[end].word]))
 
 /** Returns the distinct names. Names of runs are left out, because a run owns tasks only until it ends. */
 const namesOf = (names: readonly (string | undefined)[]): string[] =>
@@ -59,7 +58,7 @@ export function HistoryPart({ address }: PartProps) {
         <FilterSelect
           label="State"
           value={query.get('status') ?? undefined}
-          options={ENDS}
+          options={END_STATES}
           textOf={(end) => WORDS.get(end) ?? visible(end)}
           onChange={(to) => set('status', to)}
         />

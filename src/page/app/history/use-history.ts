@@ -1,7 +1,7 @@
 /** Loads the results of a search page by page. Starts again when the search changes. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { defined } from '../../../defined.js'
+import { omitUndefined } from '../../../data/omit-undefined.js'
 import type { PageHistory, PastTaskRow } from '../../wire.js'
 import { after } from '../browser-clock.js'
 import { usePage } from '../page-state.js'
@@ -19,7 +19,6 @@ const PAUSE_MS = 250
 /** @param query the parameters of the search in the address */
 export function useHistory(query: URLSearchParams): {
   readonly state: ReadonlySignal<HistoryState>
-  /** Loads the next page. */
   readonly more: () => void
 } {
   const { api, connection } = usePage()
@@ -39,7 +38,7 @@ export function useHistory(query: URLSearchParams): {
       .then(({ tasks, next }) => {
         const known = new Set(before.map(({ key }) => key))
         const added = tasks.filter(({ key }) => !known.has(key))
-        state.value = { tasks: [...before, ...added], isBusy: false, ...defined({ next }) }
+        state.value = { tasks: [...before, ...added], isBusy: false, ...omitUndefined({ next }) }
       })
       .catch((error: unknown) => {
         if (abort.signal.aborted) return

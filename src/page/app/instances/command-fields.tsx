@@ -12,7 +12,6 @@ interface Props {
   readonly tools: PageInstance['tools']
   readonly fields: readonly FormField[]
   readonly errors: FieldErrors
-  /** An error that concerns the whole command. */
   readonly error: string | undefined
   readonly onChange: (change: Partial<Omit<Draft, 'id'>>) => void
 }

@@ -10,18 +10,13 @@ import { count, counted, growing, timeOfDay } from '../text/format.js'
 import { visible } from '../text/visible.js'
 import { SubmitForm } from './submit-form.js'
 
-interface Props {
-  readonly instance: PageInstance
-  readonly isOpen: boolean
-}
-
 const WORDS: Readonly<Record<PageInstance['state'], string>> = {
   connecting: 'Connecting',
   connected: 'Connected',
   disconnected: 'Disconnected',
 }
 
-export function InstanceCard({ instance, isOpen }: Props) {
+export function InstanceCard({ instance, isOpen }: { readonly instance: PageInstance; readonly isOpen: boolean }) {
   const { second } = usePage()
   const { id, type, description, state, connectedAt, pausedSince, queued, running, tools } = instance
   const isSubmitting = useSignal(isOpen)

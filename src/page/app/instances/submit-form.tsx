@@ -15,12 +15,7 @@ import { placeOf, requestOf, withAnother, withChanged, withMoved, type Draft } f
 import { DraftHead } from './draft-head.js'
 import { NameField } from './name-field.js'
 
-interface Props {
-  readonly instance: PageInstance
-  readonly onClose: () => void
-}
-
-export function SubmitForm({ instance, onClose }: Props) {
+export function SubmitForm({ instance, onClose }: { readonly instance: PageInstance; readonly onClose: () => void }) {
   const { api, connection } = usePage()
   const { id, tools } = instance
   const formId = useId()

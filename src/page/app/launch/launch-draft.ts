@@ -1,12 +1,11 @@
 /** The content of the launch form, and the request that is made from it. */
-import { defined } from '../../../defined.js'
+import { omitUndefined } from '../../../data/omit-undefined.js'
 import type { LaunchRequest, PageSubagent } from '../../wire.js'
 import { contentOf, fieldOfPath, type Entries, type FieldErrors } from '../forms/form-content.js'
 import { fieldsOf, type FormField } from '../forms/form-fields.js'
 
 /** The fields of the request whose forms are made from a schema. */
 export const PARTS_WITH_FIELDS = ['context', 'options'] as const
-type PartWithFields = (typeof PARTS_WITH_FIELDS)[number]
 
 export interface LaunchDraft {
   readonly goal: string
@@ -44,7 +43,7 @@ const ANY_CONTEXT: readonly FormField[] = [
 export const contextFields = ({ contextSchema }: PageSubagent): readonly FormField[] =>
   contextSchema === undefined ? ANY_CONTEXT : fieldsOf(contextSchema)
 
-export type Fields = Readonly<Record<PartWithFields, readonly FormField[]>>
+export type Fields = Readonly<Record<(typeof PARTS_WITH_FIELDS)[number], readonly FormField[]>>
 
 type Checked =
   | { readonly request: LaunchRequest; readonly errors?: undefined }
@@ -66,7 +65,7 @@ export function requestOf({ goal, owner, ...entries }: LaunchDraft, fields: Fiel
   const request = {
     goal,
     ...(owner !== '' && { owner }),
-    ...defined({ context: given as LaunchRequest['context'] }),
+    ...omitUndefined({ context: given as LaunchRequest['context'] }),
     ...(Object.keys(options.content).length > 0 && { options: options.content }),
   }
   return { request }

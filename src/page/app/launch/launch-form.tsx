@@ -14,12 +14,7 @@ import { useAction } from '../use-action.js'
 import { contextFields, EMPTY_DRAFT, errorsOf, NO_ERRORS, requestOf } from './launch-draft.js'
 import { LaunchField } from './launch-field.js'
 
-interface Props {
-  readonly list: PageSubagents
-  readonly subagent: PageSubagent
-}
-
-export function LaunchForm({ list, subagent }: Props) {
+export function LaunchForm({ list, subagent }: { readonly list: PageSubagents; readonly subagent: PageSubagent }) {
   const { api, connection, view } = usePage()
   const id = useId()
   const form = useRef<HTMLFormElement>(null)

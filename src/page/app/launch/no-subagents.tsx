@@ -8,7 +8,7 @@ export function NoSubagents() {
   const { hello } = usePage().view.value
   if (hello?.hints === 'mcp') {
     return (
-      <EmptyState title={TITLE} command="npx agent-tasks mcp --init">
+      <EmptyState title={TITLE} command="npx --no-install agent-tasks mcp --init">
         This server has no subagents. Add them to agent-tasks.config.json, and start the server again. This command
         writes an example:
       </EmptyState>

@@ -1,7 +1,7 @@
 /** The frame of the page: header, navigation, and the part that the address names. */
 import { useSignalEffect } from '@preact/signals'
 import type { ComponentType } from 'preact'
-import { defined } from '../../../defined.js'
+import { omitUndefined } from '../../../data/omit-undefined.js'
 import { PART_NAMES, type Part } from '../addresses.js'
 import { currentAddress } from '../current-address.js'
 import { DeliveryPart } from '../delivery/delivery-part.js'
@@ -49,7 +49,7 @@ export function App() {
     const task = part === 'task' && subject !== undefined ? view.value.findTask(subject)?.title : undefined
     document.title = pageTitle({
       part,
-      ...defined({ task }),
+      ...omitUndefined({ task }),
       asking: asking.value.many,
       state: connection.value.state,
       host: location.host,

@@ -8,12 +8,7 @@ export function lossText(why: string, hasSeen: boolean): string {
   return `${why}${stale} The page keeps trying to connect. If the server has ended, start it again and open the link that it prints, because ${EACH_START}.`
 }
 
-interface Refused {
-  readonly hasToken: boolean
-  readonly hasSeen: boolean
-}
-
-export function refusalText({ hasToken, hasSeen }: Refused): string {
+export function refusalText({ hasToken, hasSeen }: { readonly hasToken: boolean; readonly hasSeen: boolean }): string {
   const why = !hasToken
     ? 'This address has no token in it.'
     : hasSeen

@@ -5,7 +5,6 @@ import { visible } from '../text/visible.js'
 
 interface Titled {
   readonly part: Part
-  /** The title of the task that the part shows. */
   readonly task?: string
   /** The number of tasks with open questions. */
   readonly asking: number

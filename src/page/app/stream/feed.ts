@@ -28,7 +28,6 @@ export interface Known {
 
 export interface Feed {
   known(): Known
-  /** Processes an event of the stream, and returns what the event has changed. */
   take(event: StreamEvent): FeedStep
 }
 

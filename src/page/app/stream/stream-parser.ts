@@ -2,7 +2,6 @@
 import { createParser } from 'eventsource-parser'
 
 export interface StreamEvent {
-  /** The last event id that the stream has had. */
   readonly id: string
   readonly event: string
   readonly data: string

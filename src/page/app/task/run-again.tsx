@@ -9,12 +9,7 @@ import { useAction } from '../use-action.js'
 import { ConfirmDialog } from './confirm-dialog.js'
 import { pathOf } from './use-task-detail.js'
 
-interface Props {
-  readonly task: PageTask
-  readonly can: PageTaskDetail['can']
-}
-
-export function RunAgain({ task, can }: Props) {
+export function RunAgain({ task, can }: { readonly task: PageTask; readonly can: PageTaskDetail['can'] }) {
   const { api, connection } = usePage()
   const isAsking = useSignal(false)
   const again = useAction()

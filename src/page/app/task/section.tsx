@@ -22,7 +22,6 @@ export function Section({ title, isUrgent = false, children }: Props) {
   )
 }
 
-/** A heading inside a section. */
 export function SubHeading({ children }: { readonly children: ComponentChildren }) {
   const Heading = useContext(SectionLevel) === 2 ? 'h3' : 'h4'
   return <Heading class="sub-heading">{children}</Heading>

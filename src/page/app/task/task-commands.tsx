@@ -2,6 +2,7 @@
 import type { PageTaskDetail } from '../../wire.js'
 import { COMMAND_WORDS, STATE_OF_COMMAND } from '../text/command-states.js'
 import { duration } from '../text/format.js'
+import { colorOf } from '../text/states.js'
 import { StateIcon } from '../shell/state-icon.js'
 import { ValueView } from '../text/value-view.js'
 import { visible, visibleLines } from '../text/visible.js'
@@ -22,7 +23,7 @@ export function TaskCommands({ taskKey, commands }: Props) {
             <summary>
               <StateIcon state={STATE_OF_COMMAND[state]} />
               <code>{visible(tool)}</code>{' '}
-              <span class={`state-${STATE_OF_COMMAND[state]}`}>{COMMAND_WORDS[state]}</span>
+              <span style={{ color: colorOf(STATE_OF_COMMAND[state]) }}>{COMMAND_WORDS[state]}</span>
               {startedAt !== undefined && endedAt !== undefined && (
                 <span class="hint number"> {duration(endedAt - startedAt)}</span>
               )}

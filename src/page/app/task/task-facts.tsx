@@ -5,20 +5,15 @@ import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
 import { Length } from '../shell/length.js'
 import { DELIVERY_MEANINGS, whyWaits } from '../text/deliveries.js'
-import { duration, fullTime, preciseTime } from '../text/format.js'
+import { duration, fullTime, preciseTime, stoppingText } from '../text/format.js'
 import { ownerText } from '../text/owners.js'
 import { progressOf } from '../text/progress.js'
 import { spendingText } from '../text/spending.js'
 import { visible } from '../text/visible.js'
 
-interface Props {
-  readonly task: PageTask
-  readonly detail: PageTaskDetail
-}
-
-export function TaskFacts({ task, detail }: Props) {
+export function TaskFacts({ task, detail }: { readonly task: PageTask; readonly detail: PageTaskDetail }) {
   const { createdAt, startedAt, endedAt, parentKey, kind, subagent, id, attempt, delivery } = task
-  const { cancelReason, timeoutMs, budget, spent, program, traceUrl, children = [], after = [], neededBy = [] } = detail
+  const { facts = [], timeoutMs, budget, spent, program, traceUrl, children = [], after = [], neededBy = [] } = detail
   const { taskOf, owners } = usePage().view.value
   const progress = progressOf(task)
   const parent = parentKey === undefined ? undefined : taskOf(parentKey)
@@ -48,11 +43,16 @@ export function TaskFacts({ task, detail }: Props) {
         </Fact>
       )}
       {timeoutMs !== undefined && <Fact name="Deadline">after {duration(timeoutMs)}</Fact>}
-      {cancelReason !== undefined && (
-        <Fact name="Cancelled" isWide>
-          {visible(cancelReason)}
+      {task.stopsWithinMs !== undefined && (
+        <Fact name="Stopping" isWide>
+          {stoppingText(task.stopsWithinMs)}
         </Fact>
       )}
+      {facts.map(({ name, text }) => (
+        <Fact key={name} name={name} isWide>
+          {visible(text)}
+        </Fact>
+      ))}
       <Fact name={kind === 'async' ? 'Owner' : 'Instance'}>{visible(ownerText(task, parent))}</Fact>
       {subagent !== undefined && <Fact name="Subagent">{visible(subagent)}</Fact>}
       <Fact name="Id" isWide>
@@ -98,13 +98,7 @@ export function TaskFacts({ task, detail }: Props) {
   )
 }
 
-interface TaskLinksProps {
-  readonly name: string
-  readonly keys: readonly string[]
-}
-
-/** Links to other tasks. */
-function TaskLinks({ name, keys }: TaskLinksProps) {
+function TaskLinks({ name, keys }: { readonly name: string; readonly keys: readonly string[] }) {
   if (keys.length === 0) return null
   return (
     <Fact name={name} isWide>
@@ -121,7 +115,6 @@ function TaskLinks({ name, keys }: TaskLinksProps) {
 
 interface FactProps {
   readonly name: string
-  /** Whether the fact takes the full width. */
   readonly isWide?: boolean
   readonly children: ComponentChildren
 }

@@ -7,12 +7,7 @@ import { byteSize } from '../text/format.js'
 import { visible } from '../text/visible.js'
 import { pathOf } from './use-task-detail.js'
 
-interface Props {
-  readonly taskKey: string
-  readonly images: readonly ResultImage[]
-}
-
-export function TaskImages({ taskKey, images }: Props) {
+export function TaskImages({ taskKey, images }: { readonly taskKey: string; readonly images: readonly ResultImage[] }) {
   return (
     <div class="images">
       {images.map((image) => (

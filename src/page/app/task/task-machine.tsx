@@ -9,7 +9,6 @@ import { Section, SectionLevel } from './section.js'
 interface Props {
   readonly task: PageTask
   readonly events: readonly TaskEvent[]
-  /** Whether the chart is open at first. */
   readonly isOpen: boolean
 }
 

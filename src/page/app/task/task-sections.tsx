@@ -1,5 +1,6 @@
 /** The sections of a task's details. Empty sections are left out. */
 import type { CutValue, PageTask, PageTaskDetail } from '../../wire.js'
+import { LOOKS, type Look } from '../text/states.js'
 import { ValueView } from '../text/value-view.js'
 import { LiveOutput } from './live-output.js'
 import { QuestionForm } from './question-form.js'
@@ -22,6 +23,7 @@ interface Props {
 
 export function TaskSections({ task, detail, isAlone }: Props) {
   const { key } = task
+  const { errorTitle = 'Error' }: Look = LOOKS[task.state]
   const { questions = [], answers = [], goal, commands, error, result, images = [], attempts = [], events } = detail
   const value = (name: string): string => `${pathOf(key)}/value/${name}`
   return (
@@ -42,7 +44,7 @@ export function TaskSections({ task, detail, isAlone }: Props) {
         <TaskFacts task={task} detail={detail} />
       </Section>
       {error && (
-        <Section title={task.state === 'cancelled' ? 'Why it was cancelled' : 'Error'}>
+        <Section title={errorTitle}>
           <TaskError error={error} valuePath={value} />
         </Section>
       )}

@@ -1,5 +1,5 @@
 /** The filter and the order of the task table. Both are in the address. */
-import { defined } from '../../../defined.js'
+import { omitUndefined } from '../../../data/omit-undefined.js'
 import type { PageTask, PageTaskState } from '../../wire.js'
 import { isRun } from '../text/owners.js'
 import { STATES, lengthOf } from '../text/states.js'
@@ -29,7 +29,7 @@ export function readFilter(query: URLSearchParams): TaskFilter {
   return {
     text: named('text') ?? '',
     states: STATES.filter((state) => wanted.includes(state)),
-    ...defined({ owner, instance, subagent }),
+    ...omitUndefined({ owner, instance, subagent }),
     sort: column ?? 'created',
     isAscending: column !== undefined && !sort.startsWith('-'),
   }

@@ -13,7 +13,6 @@ interface Props {
   readonly index: number
   readonly top: number
   readonly isChosen: boolean
-  /** Whether the table has a column for the subagent. */
   readonly hasSubagent: boolean
   readonly onOpen: (key: string) => void
 }

@@ -3,10 +3,7 @@ import type { OwnerDelivery, PageTask } from '../../wire.js'
 import { timeOfDay } from './format.js'
 import { isRun } from './owners.js'
 
-type Delivery = 'owed' | 'leased' | 'delivered'
-
-/** The meanings of the terms, each about one result. */
-export const DELIVERY_MEANINGS: Readonly<Record<Delivery, string>> = {
+export const DELIVERY_MEANINGS: Readonly<Record<'owed' | 'leased' | 'delivered', string>> = {
   owed: 'the task has ended, and no message carries its result yet',
   leased:
     'a message that is being delivered carries the result; if the agent does not accept the message, the result is owed again',

@@ -61,3 +61,7 @@ export function count(value: number): string {
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`
 }
+
+/** What is said about an ended task whose program is being stopped. */
+export const stoppingText = (ms: number): string =>
+  `Its program is being stopped, which may take up to ${duration(ms)}.`

@@ -9,7 +9,6 @@ const STEP = 100
 interface Props {
   readonly value: unknown
   readonly label: string
-  /** Whether all parts are open at first. */
   readonly isOpen: boolean
 }
 

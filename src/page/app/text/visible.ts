@@ -1,5 +1,5 @@
 /** Makes texts of tasks safe to show. Characters that could hide or reorder text are escaped as in JSON: `\u202e`. */
-import { escapeControls } from '../../../text/control-characters.js'
+import { escapeControls } from '../../../data/control-characters.js'
 
 /** Escapes a text for one line. */
 export const visible = escapeControls

@@ -26,7 +26,7 @@ export function readPalette(element: Element, context: CanvasRenderingContext2D)
     return pattern ? [[state, pattern] as const] : []
   })
   return {
-    states: perState((state) => color(`--${state}`)),
+    states: perState((state) => color(`--${LOOKS[state].tone}`)),
     patterns: Object.fromEntries(patterns),
     surface,
     text: color('--text'),

@@ -10,7 +10,6 @@ import { familiesOf, type Families } from './families.js'
 
 export type Phase = 'running' | 'waiting' | 'ended'
 
-/** The phases in the order in which they are shown. */
 const PHASES: readonly Phase[] = ['running', 'waiting', 'ended']
 
 /** If more tasks than this wait, the phase `waiting` is closed until a person opens it. */

@@ -28,7 +28,6 @@ export function zoomed({ from, to }: TimeWindow, factor: number, place: number):
   return { from: fixed - length * place, to: fixed + length * (1 - place) }
 }
 
-/** Moves the window by a share of its length. */
 export function panned({ from, to }: TimeWindow, part: number): TimeWindow {
   const by = (to - from) * part
   return { from: from + by, to: to + by }

@@ -34,7 +34,6 @@ export function changedView(view: TimelineView, change: ViewChange, now: number)
   }
 }
 
-/** Returns the change that a key makes to the view. */
 export function viewChangeOf(
   key: string,
   isShift: boolean,

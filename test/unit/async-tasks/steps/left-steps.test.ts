@@ -1,7 +1,7 @@
 /** Steps that a run has left open, and what their log keeps: F20. */
 import { describe, expect, it } from 'vitest'
 import type { RunContext } from '../../../../src/index.js'
-import { StepLog } from '../../../../src/async-tasks/steps/step-log.js'
+import { StepLog } from '../../../../src/features/steps/step-log.js'
 import { createManualClock } from '../../../../src/testing/index.js'
 import { durableProcess, settle } from './durable-host.js'
 

@@ -177,6 +177,17 @@ describe('a durable task whose process dies', () => {
     })
   })
 
+  it('F20: completes when it requests fewer steps than are stored, because its work is finished', async () => {
+    const first = durableProcess(async ({ step }) => {
+      await step('fetch', () => 1)
+      await step('send', () => 2)
+      await step('wait', never)
+    })
+    await first.launch()
+    const next = await first.next(async ({ step }) => step('fetch', () => 3))
+    expect(next.task()).toMatchObject({ status: 'completed' })
+  })
+
   it('F20: steps that overlap may come in another order', async () => {
     const done: string[] = []
     const order =
@@ -237,6 +248,60 @@ describe('a durable task whose process dies', () => {
       expect(present.task()?.attempt).toBeUndefined()
     }
     expect(present.task()).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('a run that waits for its children', () => {
+  const child = { id: 'child', subagentName: 'helper', goalPrompt: 'help', whenFull: 'queue' } as const
+  const waits: Record<string, (context: RunContext) => Promise<unknown>> = {
+    alone: ({ children }) => children.waitFor(),
+    'for one of them': ({ children }) => children.waitFor(['child'], { mode: 'any' }),
+    'beside a sleep that is over': ({ children, sleep }) => Promise.all([children.waitFor(), sleep(1)]),
+    'against a longer sleep': ({ children, sleep }) => Promise.race([children.waitFor(), sleep(1_000_000)]),
+  }
+
+  it.each(Object.entries(waits))('F20: may be interrupted any number of times, %s', async (_how, wait) => {
+    let runs = 0
+    const run = async (context: RunContext): Promise<unknown> => {
+      runs += 1
+      context.launch(child)
+      await wait(context)
+      return 'done'
+    }
+    let present = durableProcess(run, { maxChildTasks: 0 })
+    await present.launch()
+    present.clock.advance(1)
+    await settle()
+    for (let crash = 1; crash <= 12; crash += 1) present = await present.next()
+    expect(present.task()).toMatchObject({ status: 'queued' })
+    expect(present.task()?.attempt ?? 1).toBeLessThanOrEqual(5)
+    expect(present.manager.getTask('child')).toMatchObject({ status: 'queued', owner: 'run:task' })
+    const before = runs
+    const last = await present.next(run, { maxChildTasks: 1 })
+    expect(last.task()).toMatchObject({ status: 'completed' })
+    expect(last.manager.getTask('child')).toMatchObject({ status: 'completed', delivery: 'delivered' })
+    expect(runs).toBe(before + 1)
+    expect(last.rows()).toEqual([])
+  })
+
+  it('F20: waits no longer than its time limit, however often it is interrupted', async () => {
+    const run = async ({ launch, children }: RunContext): Promise<unknown> => {
+      launch(child)
+      const { pending } = await children.waitFor(undefined, { timeoutMs: 1000 })
+      return { left: pending.map(({ id }) => id) }
+    }
+    let present = durableProcess(run, { maxChildTasks: 0 })
+    await present.launch()
+    for (let crash = 1; crash <= 9; crash += 1) {
+      present.clock.advance(100)
+      present = await present.next()
+    }
+    expect(present.task()).toMatchObject({ status: 'queued' })
+    present.clock.advance(100)
+    await settle()
+    present.clock.advance(0)
+    await settle()
+    expect(present.task()).toMatchObject({ status: 'completed', output: { left: ['child'] } })
   })
 })
 

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { createClusterHub } from '../../../../src/bullmq/cluster/cluster-hub.js'
 import { toTaskEvent } from '../../../../src/bullmq/cluster/feed-event.js'
-import type { TaskEvent } from '../../../../src/task-backend/event-log.js'
-import type { Deliver } from '../../../../src/task-backend/hub.js'
+import type { TaskEvent } from '../../../../src/server/backend/event-log.js'
+import type { Deliver } from '../../../../src/server/backend/hub.js'
 
 const event = (seq: number, isComplete = false, taskId = 't'): TaskEvent =>
   toTaskEvent({

@@ -46,6 +46,7 @@ function open(newest: Entries = []) {
     lines,
     read,
     gaps: () => gaps,
+    pending: () => reads.length,
     isConnected: () => isConnected,
     whenEntry: (run: typeof onEntry) => (onEntry = run),
   }
@@ -85,6 +86,37 @@ it('N3: notices what was removed before it was read, once for each gap', async (
   feed.close()
 })
 
+it('N3: notices numbers that go back or come again: Redis has lost what it had', async () => {
+  const { feed, read, gaps } = open()
+  await feed.start()
+  const first = await read()
+  first.answer([entry('1-0', 5), entry('2-0', 6)])
+  const second = await read()
+  second.answer([entry('3-0', 3), entry('4-0', 4)])
+  const third = await read()
+  expect(gaps()).toBe(1)
+  third.answer([entry('5-0', 4), entry('6-0', 5)])
+  await read()
+  expect(gaps()).toBe(2)
+  feed.close()
+})
+
+it('N3: compares its first entry with what was newest when it began', async () => {
+  for (const [number, expected] of [
+    [8, 0],
+    [9, 1],
+    [1, 1],
+  ] as const) {
+    const { feed, read, gaps } = open([entry('7-0', 7)])
+    await feed.start()
+    const first = await read()
+    first.answer([entry('8-0', number)])
+    await read()
+    expect([number, gaps()]).toEqual([number, expected])
+    feed.close()
+  }
+})
+
 it('N3: gives one entry after the other, and none when it is closed', async () => {
   const { feed, entries, read, whenEntry, isConnected } = open()
   let go = (): void => undefined
@@ -115,9 +147,30 @@ it('N3: reads again from where it was when a read has failed, and says why; not 
   await vi.advanceTimersByTimeAsync(100)
   const second = await read()
   expect(second.from).toBe('7-0')
-  expect(lines).toEqual(['The feed of the cluster could not be read: It was reset. Trying again.'])
+  expect(lines).toEqual(['The feed of the cluster could not be read, and is read again: It was reset.'])
   feed.close()
   second.answer(new Error('It was closed.'))
   await new Promise((resolve) => setImmediate(resolve))
   expect(lines).toHaveLength(1)
+})
+
+it('N3: waits longer after each failed read, and briefly again after one that has succeeded', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { feed, read, pending } = open()
+  await feed.start()
+  const failAndWait = async (ms: number) => {
+    const { answer } = await read()
+    answer(new Error('It was reset.'))
+    await vi.advanceTimersByTimeAsync(ms - 1)
+    expect(pending()).toBe(0)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(pending()).toBe(1)
+  }
+  await failAndWait(100)
+  await failAndWait(200)
+  const { answer } = await read()
+  answer(null)
+  await failAndWait(100)
+  feed.close()
 })

@@ -160,7 +160,7 @@ it('N3: reads again when a read has failed, and says why; when it is closed it r
   expect(reads).toEqual([])
   await vi.advanceTimersByTimeAsync(1)
   const second = await next()
-  expect(lines).toEqual(['The events of tasks could not be read: It was reset. Trying again.'])
+  expect(lines).toEqual(['The events of tasks could not be read, and are read again: It was reset.'])
   reader.close()
   second.answer(new Error('It was closed.'))
   await vi.advanceTimersByTimeAsync(1000)

@@ -1,0 +1,74 @@
+/** Waits until an owner has no active or undelivered task, and warns if that may never happen. */
+import { currentTurn, type TurnMarker } from '../../isolation/current-turn.js'
+import { clearLongTimeout, setLongTimeout, type LongTimer } from '../../system/clock.js'
+import { pushSubscribers } from './push-subscribers.js'
+import type { TaskRegistry } from '../../async-tasks/registry.js'
+
+/** How long results may be owed without a receiver before a warning, in ms. Until then the host may be about to fetch them. */
+const PATIENCE_MS = 1000
+
+/**
+ * Resolves when no task of the owner (or of any owner, if undefined) is queued, running, owed or leased. Also resolves when the registry is
+ * disposed, and when its store is lost. Inside a turn, results do not count that the turn itself has received.
+ */
+export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined): Promise<void> {
+  const { ledger, persistence } = registry
+  const turn = currentTurn()
+  const isIdle = (): boolean =>
+    registry.isDisposed || persistence?.isLost === true || ledger.outstanding(owner) === heldBy(registry, turn, owner)
+  if (isIdle()) return Promise.resolve()
+  return new Promise((resolve) => {
+    let timer: LongTimer | undefined
+    let isReported = false
+    const report = (): void => {
+      isReported = true
+      for (const forgotten of forgottenOwners(registry, owner)) {
+        const message =
+          `onIdle may never resolve: ${ledger.countOf('owed', forgotten)} result(s) are owed to ${forgotten}, and no subscriber delivers them. ` +
+          'Subscribe an auto-trigger, use beforeTurn or withTurn, or wait for the tasks.'
+        registry.report(new Error(message), { source: 'idle', owner: forgotten })
+      }
+    }
+    const look = (): void => {
+      clearLongTimeout(registry.clock, timer)
+      timer = undefined
+      if (isIdle()) {
+        subscription.unsubscribe()
+        stopWatching?.()
+        resolve()
+      } else if (!isReported && forgottenOwners(registry, owner).length > 0) {
+        timer = setLongTimeout(registry.clock, report, PATIENCE_MS, { name: 'warning of onIdle', kind: 'deadline' })
+      }
+    }
+    const subscription = registry.drained$.subscribe({
+      next: look,
+      complete: () => {
+        clearLongTimeout(registry.clock, timer)
+        stopWatching?.()
+        resolve()
+      },
+    })
+    const stopWatching = persistence?.onLost(look)
+    look()
+  })
+}
+
+/** Returns how many results the turn itself holds in which the wait was begun. The turn ends after the wait. */
+function heldBy({ ledger }: TaskRegistry, turn: TurnMarker | undefined, owner: string | undefined): number {
+  if (turn === undefined || turn.isOver) return 0
+  const held = turn.deliveryIds.flatMap((id) => [...(ledger.lease(id)?.entries ?? [])])
+  return new Set(held.filter(({ record }) => owner === undefined || record.owner === owner)).size
+}
+
+/**
+ * Returns the owners whose results nobody receives. Returns an empty array while a task runs or a message is in flight, because the wait is not stuck
+ * yet.
+ */
+function forgottenOwners(registry: TaskRegistry, owner: string | undefined): string[] {
+  const { ledger } = registry
+  const subscribers = registry.use(pushSubscribers)
+  const owed = ledger.countOf('owed', owner)
+  if (owed === 0 || ledger.outstanding(owner) > owed) return []
+  const owners = owner === undefined ? [...ledger.countsByOwner('owed').keys()] : [owner]
+  return owners.filter((name) => !subscribers.has(name))
+}

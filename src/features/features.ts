@@ -1,0 +1,63 @@
+/** The features of every manager, in the order of their hooks. */
+import { abortLinks } from './families/abort-link.js'
+import { dependencies } from './dependencies/dependencies.js'
+import { deliveryStandings } from './delivery/delivery-standings.js'
+import type { Feature, FeatureMaker } from '../async-tasks/feature.js'
+import { messaging } from './questions/inbox.js'
+import { runWaits } from './named-slots/run-waits.js'
+import { steps } from './steps/steps.js'
+import { storedRates } from './named-slots/stored-rates.js'
+import { keptTurns } from './kept-turns/kept-turns.js'
+import { turnLaunches } from './kept-turns/turn-launches.js'
+import { idleLimits } from './idle-limits/idle-limits.js'
+import { listedIds } from './task-ids/listed-ids.js'
+import { misnamedFields } from '../async-tasks/misnamed-fields.js'
+import { monitors } from './monitors/monitors.js'
+import { questionWithdrawal } from './questions/open-questions.js'
+import { notes } from './notes/notes.js'
+import { pendingLaunches } from '../async-tasks/pending-launches.js'
+import { prunedTasks } from './history/pruned-tasks.js'
+import { pushSubscribers } from './delivery/push-subscribers.js'
+import { taskHistory } from './history/past-tasks.js'
+import { pausing } from './pausing/pausing.js'
+import type { TaskRegistry } from '../async-tasks/registry.js'
+import { schedules } from './schedules/schedules.js'
+import { runFiles } from './output/run-files.js'
+import { runs } from '../async-tasks/run-plan.js'
+import { spentByOwner } from './limits/spent-by-owner.js'
+import { taskEvents } from '../async-tasks/task-events.js'
+import { taskWatchers } from '../async-tasks/task-watchers.js'
+import { stopping } from './stopping/stopping.js'
+import { wrappingUp } from './limits/wrap-up.js'
+
+/** The order matters for the first two: waits for a task end first. Then its questions are withdrawn, before handlers of the host run (`taskEvents`). */
+export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
+  taskWatchers,
+  questionWithdrawal,
+  taskEvents,
+  abortLinks,
+  messaging,
+  runFiles,
+  dependencies,
+  notes,
+  pausing,
+  schedules,
+  runWaits,
+  storedRates,
+  steps,
+  runs,
+  stopping,
+  wrappingUp,
+  idleLimits,
+  misnamedFields,
+  spentByOwner,
+  listedIds,
+  prunedTasks,
+  taskHistory,
+  pushSubscribers,
+  pendingLaunches,
+  deliveryStandings,
+  monitors,
+  keptTurns,
+  turnLaunches,
+]

@@ -1,5 +1,0 @@
-/** `agent-tasks/postgres`: a store in PostgreSQL. Needs the package `pg`, version 8. */
-export type { PostgresClient } from './connection.js'
-export { readPostgresHistory, readPostgresStore } from './read-store.js'
-export { postgresStore } from './postgres-store.js'
-export type { PostgresStoreOptions } from './postgres-store.js'
