@@ -1,6 +1,6 @@
 /**
- * `npm run verify [-- --skip STEP]`: runs all checks before a commit. Runs them in order, prints how long each one took, and stops at the first one that
- * fails. `--skip` leaves out a step that has already run. You can give it several times.
+ * `npm run verify [-- --skip STEP]`: runs all checks before a commit. Runs them in order, prints how long each one took, and goes on when one fails:
+ * the last line names all that failed. `--skip` leaves out a step that has already run. You can give it several times.
  */
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -30,15 +30,21 @@ if (unknown.length > 0) throw new RangeError(`--skip: expected one of ${all.join
 const steps = all.filter((step) => !skip.includes(step))
 
 const started = performance.now()
+const failed: string[] = []
 for (const step of steps) {
   console.log(`verify: ${step}`)
   const begun = performance.now()
   const { status, signal } = spawnSync('npm', ['run', '--silent', step], { stdio: 'inherit' })
   if (status !== 0) {
+    failed.push(step)
     console.error(`verify: ${step} FAILED after ${since(begun)} (${signal ?? `exit ${status ?? 'unknown'}`})`)
-    process.exit(1)
+  } else {
+    console.log(`verify: ${step} ok in ${since(begun)}`)
   }
-  console.log(`verify: ${step} ok in ${since(begun)}`)
+}
+if (failed.length > 0) {
+  console.error(`verify: FAILED after ${since(started)}: ${failed.join(', ')}`)
+  process.exit(1)
 }
 console.log(`verify: all ${steps.length} steps ok in ${since(started)}`)
 
