@@ -30,7 +30,7 @@ export type { TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-e
 export type { TaskMonitor } from './features/monitors/monitors.js'
 export type { Schedule } from './features/schedules/schedules.js'
 export type { ScheduleInfo, ScheduleInput } from './protocol/schedules.js'
-export { ownerOfRun } from '../machines/parts/families.js'
+export { ownerOfRun } from '../machines/run-owner.js'
 
 // Records of tasks
 export type {

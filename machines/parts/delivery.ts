@@ -1,5 +1,5 @@
 /** The delivery of results and questions: which message carries them, and which messages were accepted (promises A5, A6). */
-import { runOfOwner } from './families.js'
+import { runOfOwner } from '../run-owner.js'
 import type { TaskEntry } from '../task-entry.js'
 import type { EventOf, Handlers, RegistryCore, RegistryPart } from './part.js'
 

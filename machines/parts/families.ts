@@ -10,8 +10,6 @@ import type { AdmissionRefusal, FamilyRefusal } from '../registry-events.js'
 import { byRegistration, type TaskEntry } from '../task-entry.js'
 import type { Handlers, Registration, RegistryCore, RegistryPart } from './part.js'
 
-export { ownerOfRun, runOfOwner } from '../run-owner.js'
-
 /** The maximum size of a family. */
 export interface FamilyLimits {
   /** The maximum depth of nested launches: 1 for children that launch nothing. */

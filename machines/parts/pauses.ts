@@ -1,5 +1,5 @@
 /** Pauses: the tasks of a paused owner do not start (promise F19). Running tasks and the tasks that they launch continue. */
-import { runOfOwner } from './families.js'
+import { runOfOwner } from '../run-owner.js'
 import type { AdmissionRefusal, TaskPause } from '../registry-events.js'
 import type { TaskEntry } from '../task-entry.js'
 import type { HoldReason } from '../task-queue.js'

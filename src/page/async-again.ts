@@ -2,7 +2,7 @@
  * Runs an async task again by launching a new task with the same input. If the first task continued an earlier task, the new task continues that earlier
  * task, too.
  */
-import { runOfOwner } from '../../machines/parts/families.js'
+import { runOfOwner } from '../../machines/run-owner.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import { termsOf } from '../../machines/task-record.js'

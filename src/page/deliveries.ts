@@ -4,7 +4,7 @@
  */
 import { deliveryStandings } from '../features/delivery/delivery-standings.js'
 import { pushSubscribers } from '../features/delivery/push-subscribers.js'
-import { runOfOwner } from '../../machines/parts/families.js'
+import { runOfOwner } from '../../machines/run-owner.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { TaskTransition } from '../../machines/transitions.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'

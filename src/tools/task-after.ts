@@ -1,6 +1,6 @@
 /** The parameters that let a task wait before it starts: for other tasks (promise F15), or for a key (promise F18). */
 import { z } from 'zod'
-import { ownerOfRun } from '../../machines/parts/families.js'
+import { ownerOfRun } from '../../machines/run-owner.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { lookUpTask } from '../features/task-ids/task-lookup.js'

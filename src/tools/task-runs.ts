@@ -1,7 +1,7 @@
 /** Two ways to run a task for a call: in the background, or in place. In place means that the call waits for the task and returns its result. */
 import { omitUndefined } from '../data/omit-undefined.js'
 import type { ResolvedRunner } from '../engine/runner.js'
-import { ownerOfRun } from '../../machines/parts/families.js'
+import { ownerOfRun } from '../../machines/run-owner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
 import { isTerminal, isUndelivered } from '../../machines/task-entry.js'

@@ -2,7 +2,7 @@
  * Continues an ended task with a new task of the same subagent and owner. The new run receives the result of the ended task (`context.previous`).
  * Only one task at a time may continue a task or a session of a subagent, and only after the earlier run has ended.
  */
-import { runOfOwner } from '../../../machines/parts/families.js'
+import { runOfOwner } from '../../../machines/run-owner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
 import { termsOf } from '../../../machines/task-record.js'

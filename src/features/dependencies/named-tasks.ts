@@ -1,5 +1,5 @@
 /** Validates the ids in `after`: the owner of the new task must see these tasks, and they must not wait for the new task. */
-import { ownerOfRun } from '../../../machines/parts/families.js'
+import { ownerOfRun } from '../../../machines/run-owner.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { InvalidInputError } from '../../errors.js'
 import { isoTime } from '../../data/duration.js'

@@ -1,7 +1,7 @@
 /** Families: the tasks that the run of another task launches (promise F5). Validates such launches, and gives the run its `context.children`. */
 import type { FamilyLimits } from '../../../machines/parts/families.js'
 import type { FamilyRefusal } from '../../../machines/registry-events.js'
-import { ownerOfRun, runOfOwner } from '../../../machines/parts/families.js'
+import { ownerOfRun, runOfOwner } from '../../../machines/run-owner.js'
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import type { TaskAdmission } from '../../../machines/task-admission.js'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'

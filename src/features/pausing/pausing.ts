@@ -5,7 +5,7 @@
  * After a restart it reminds owners that a pause continues.
  */
 import { z } from 'zod'
-import { runOfOwner } from '../../../machines/parts/families.js'
+import { runOfOwner } from '../../../machines/run-owner.js'
 import type { TaskPause } from '../../../machines/registry-events.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { omitUndefined } from '../../data/omit-undefined.js'

@@ -1,5 +1,5 @@
 /** Finds out who receives the questions of a task. */
-import { runOfOwner } from '../../../machines/parts/families.js'
+import { runOfOwner } from '../../../machines/run-owner.js'
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { pushSubscribers } from '../delivery/push-subscribers.js'
 import type { TaskRegistry } from '../../async-tasks/registry.js'

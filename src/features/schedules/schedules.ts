@@ -4,7 +4,7 @@
  * Schedules follow the system time. Timers use a monotonic clock, so the system time is checked at least every 30 s. A firing and the new state of
  * the schedule are stored in one change, with the message or task.
  */
-import { runOfOwner } from '../../../machines/parts/families.js'
+import { runOfOwner } from '../../../machines/run-owner.js'
 import { TaskData } from '../../../machines/task-data.js'
 import type { ActiveTaskInfo } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'

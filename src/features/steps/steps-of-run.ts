@@ -15,7 +15,7 @@ import type { AskOptions, StepOptions, WaitForOptions, SleepOptions } from '../.
 import { cutText } from '../../data/cut-text.js'
 import { unawaited } from '../../isolation/unawaited.js'
 import { isNode, nodeBuiltin } from '../../system/node-builtins.js'
-import { ownerOfRun } from '../../../machines/parts/families.js'
+import { ownerOfRun } from '../../../machines/run-owner.js'
 import { checkIds } from '../families/families.js'
 import type { ActiveTaskInfo, AskedQuestion, TaskAnswer } from '../../../machines/records.js'
 import { aName, checkOptions, integerFrom, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'

@@ -7,7 +7,7 @@
  */
 import { TaskData } from '../../../machines/task-data.js'
 import type { TaskAnswer } from '../../../machines/records.js'
-import { runOfOwner } from '../../../machines/parts/families.js'
+import { runOfOwner } from '../../../machines/run-owner.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { elapsedMs } from '../../system/clock.js'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'

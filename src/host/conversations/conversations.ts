@@ -23,7 +23,7 @@ import { currentTurn, type TurnMarker } from '../../isolation/current-turn.js'
 import { omitUndefined } from '../../data/omit-undefined.js'
 import { elapsedMs, withTimeLimit } from '../../system/clock.js'
 import { AgentTasksError, DisposedError, InvalidInputError } from '../../errors.js'
-import { runOfOwner } from '../../../machines/parts/families.js'
+import { runOfOwner } from '../../../machines/run-owner.js'
 import {
   accepts,
   aFunction,

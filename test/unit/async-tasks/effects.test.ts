@@ -1,6 +1,6 @@
 /** What follows a transition: effects in one order, and features in theirs (ADR 51). */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ownerOfRun } from '../../../machines/parts/families.js'
+import { ownerOfRun } from '../../../machines/run-owner.js'
 import type { Feature } from '../../../src/async-tasks/feature.js'
 import { AsyncTaskManager, type AsyncTaskManagerOptions, type Runner } from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/index.js'

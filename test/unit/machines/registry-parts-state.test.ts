@@ -1,7 +1,8 @@
 /** What the parts of a registry keep after a change: slots, queues, budgets, families, and questions. */
 import { describe, expect, it } from 'vitest'
 import { BudgetTimes } from '../../../machines/parts/budget-times.js'
-import { Families, ownerOfRun } from '../../../machines/parts/families.js'
+import { Families } from '../../../machines/parts/families.js'
+import { ownerOfRun } from '../../../machines/run-owner.js'
 import { OwedQuestions, refOf } from '../../../machines/owed-questions.js'
 import { Slots } from '../../../machines/slots.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
