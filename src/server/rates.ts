@@ -10,24 +10,37 @@ export interface RateLimiter {
   take(key: string): number
 }
 
+/** The requests of a key since its bucket was last full. */
+interface Bucket {
+  /** In ms of `elapsedMs`. */
+  readonly since: number
+  readonly count: number
+}
+
 /** A token bucket: each key may send `perMinute` requests at once, and then the same number per minute, evenly spread. */
 export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter {
-  /** For each key: when its bucket is full again, in ms of the monotonic clock `elapsedMs`. */
-  const fullAt = new Map<string, number>()
-  const costMs = MINUTE_MS / perMinute
+  const buckets = new Map<string, Bucket>()
+  // Multiplied, not summed: sums of a rounded time per request would refuse the last request of a minute.
+  const fullAt = ({ since, count }: Bucket): number => since + (count * MINUTE_MS) / perMinute
   const removeIdle = (now: number): void => {
-    for (const [key, at] of fullAt) if (at <= now) fullAt.delete(key)
+    for (const [key, bucket] of buckets) if (fullAt(bucket) <= now) buckets.delete(key)
+  }
+  const bucketOf = (key: string, now: number): Bucket => {
+    const known = buckets.get(key)
+    if (known === undefined || fullAt(known) <= now) return { since: now, count: 0 }
+    // A clock without `monotonic` was set back.
+    if (now < known.since) return { since: now, count: Math.min(known.count, perMinute) }
+    return known
   }
   return {
     take: (key) => {
       const now = elapsedMs(clock)
-      const known = fullAt.get(key)
-      if (known === undefined && fullAt.size >= MAX_KEYS) removeIdle(now)
-      // Limited to one minute ahead.
-      const next = Math.min(Math.max(known ?? now, now), now + MINUTE_MS) + costMs
-      const waitMs = next - now - MINUTE_MS
+      if (!buckets.has(key) && buckets.size >= MAX_KEYS) removeIdle(now)
+      const { since, count } = bucketOf(key, now)
+      const next = { since, count: count + 1 }
+      const waitMs = fullAt(next) - now - MINUTE_MS
       if (waitMs > 0) return Math.ceil(waitMs)
-      fullAt.set(key, next)
+      buckets.set(key, next)
       return 0
     },
   }

@@ -132,6 +132,14 @@ describe('rates', () => {
     expect(limiter.take('a')).toBe(1000)
   })
 
+  it('allows each number of requests at once, and no more', () => {
+    for (const perMinute of [1, 7, 13, 14, 18, 333, 997]) {
+      const limiter = createRateLimiter(perMinute, createManualClock())
+      const waits = Array.from({ length: perMinute + 1 }, () => limiter.take('a'))
+      expect(waits.findIndex((waitMs) => waitMs > 0)).toBe(perMinute)
+    }
+  })
+
   it('counts the end of a connection once', () => {
     const counts = createConnectionCounts(2)
     const leave = counts.enter('a')
