@@ -227,13 +227,15 @@ export function createAsyncSide(random: Random, findings: Findings): Side {
 
   const checkLimits = (): void => {
     const all = manager.getAllTasks()
-    const owing = all.filter(({ delivery }) => delivery === 'owed' || delivery === 'leased').length
-    const ended = all.filter(({ status }) => status !== 'running').length
-    findings.check(
-      ended <= owing + 2 * MAX_TASKS,
-      'A7',
-      () => `${ended} ended records are kept and ${owing} of them are owed`,
-    )
+    for (const { owner } of agents) {
+      const ended = all.filter((record) => record.owner === owner && record.status !== 'running')
+      const owing = ended.filter(({ delivery }) => delivery === 'owed' || delivery === 'leased').length
+      findings.check(
+        ended.length <= owing + 2 * MAX_TASKS,
+        'A7',
+        () => `${owner} has ${ended.length} ended records, and ${owing} of them are owed`,
+      )
+    }
     findings.check(
       all.every((record) => Object.isFrozen(record)),
       'A8',
