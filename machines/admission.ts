@@ -67,11 +67,11 @@ export class Admitter {
     const slots = queue.slotsFor(needed, depth)
     const reasons = isLaunched ? this.holdReasons(heldOf(admission)) : []
     const needs = ticket?.needs
-    const isFull = isLaunched && needed !== 'none' && needed !== 'foreground' && reservationId === undefined
+    const needsRoom = isLaunched && needed !== 'none' && needed !== 'foreground' && reservationId === undefined
     const waits =
       reasons.length > 0 ||
       (needs !== undefined && !queue.named.hasRoom(needs, elapsed())) ||
-      (isFull && !slots.hasRoomFor(admission.owner))
+      (needsRoom && !slots.hasRoomFor(admission.owner))
     const refusal =
       this.#refusalOf(event, waits ? slots : undefined) ?? this.#refusalOfParts({ admission, isLaunched, parent })
     if (refusal !== undefined) return { refusal }

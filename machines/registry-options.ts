@@ -34,8 +34,6 @@ export interface RegistryOptions {
   readonly expiry: TaskFailure
   /** Called when a task has used something, and when a task with earlier usage is restored (`isEarlier`). */
   readonly onSpent?: (owner: string, amount: Usage, isEarlier?: boolean) => void
-  /** Called when an owner is released. Its tasks pass to `heir`, or to nobody. */
-  readonly onReleased?: (owner: string, heir: string | undefined) => void
   /** Called when a task ends. Its run may still be going on. `apply` changes tasks that wait for it, in the same transition. */
   readonly onEnded?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
   readonly onWaiting?: OnWaiting

@@ -30,12 +30,12 @@ import { DependenciesPart } from './parts/dependencies.js'
 import { DurableWaitsPart } from './parts/durable-waits.js'
 import { FamiliesPart } from './parts/families.js'
 import { ForegroundPart } from './parts/foreground.js'
-import type { EventOf, Handlers, RegistryCore as Core, RegistryPart, Scope } from './parts/part.js'
+import type { EventOf, Handlers, RegistryCore, RegistryPart, Scope } from './parts/part.js'
 import { PausesPart } from './parts/pauses.js'
 import { QuestionsPart } from './parts/questions.js'
 import { ReservationsPart } from './parts/reservations.js'
 import { SuspensionPart } from './parts/suspension.js'
-import { WaitsPart } from './parts/waits.js'
+import { SlotsPart } from './parts/slots.js'
 import type { Settlement } from './records.js'
 import type { RegistryAnswers, RegistryEffect, RegistryEvent, TaskReport } from './registry-events.js'
 import type { RegistryOptions } from './registry-options.js'
@@ -51,7 +51,7 @@ type ChildEnd =
   | { readonly type: `xstate.error.actor.${string}`; readonly actorId: string; readonly error: unknown }
 
 /** The actor logic of the registry, and what its transitions produce. */
-export interface RegistryCore {
+export interface RegistryTransitions {
   readonly logic: RegistryLogic
   /** The effects to run after a transition, in order. Remove each effect before you run it. */
   readonly effects: RegistryEffect[]
@@ -64,7 +64,7 @@ export interface RegistryCore {
 export type RegistryLogic = ActorLogic<RegistrySnapshot, RegistryEvent | ChildEnd>
 export type RegistryRef = ActorRefFrom<RegistryLogic>
 
-export function createRegistryLogic(options: RegistryOptions): RegistryCore {
+export function createRegistryLogic(options: RegistryOptions): RegistryTransitions {
   const registry = new Registry(options)
   const logic: RegistryLogic = {
     getInitialSnapshot: () => registry.snapshot(),
@@ -86,7 +86,7 @@ type Answer = RegistryAnswers[keyof RegistryAnswers]
 
 type OwnEvent = 'deadlines.due' | 'history.prune' | 'registry.dispose' | 'retries.due' | 'task.note' | 'task.requeue'
 
-class Registry implements Core {
+class Registry implements RegistryCore {
   readonly ledger: Ledger
   readonly history: History
   readonly changes: ChangeFeed
@@ -122,13 +122,13 @@ class Registry implements Core {
     const budgets = new BudgetsPart(this, { times, deadlines, onSpent, onNoted })
     const pauses = new PausesPart(this, options.pauses, options.onWaiting)
     const foreground = new ForegroundPart(this)
-    const family = new FamiliesPart(this, { families, active, onReleased: options.onReleased })
+    const family = new FamiliesPart(this, { families, active })
     const dependencies = new DependenciesPart(this, { onEnded: options.onEnded, onNoted })
     const questions = new QuestionsPart(this, active, onNoted)
     const reservations = new ReservationsPart(this)
-    const waits = new WaitsPart(this, options.expiry)
+    const slots = new SlotsPart(this, options.expiry)
     this.#suspension = new SuspensionPart(this, onNoted)
-    this.#parts = [pauses, foreground, family, deadlines, waits, budgets, dependencies, questions, reservations]
+    this.#parts = [pauses, foreground, family, deadlines, slots, budgets, dependencies, questions, reservations]
     this.#admitter = new Admitter({
       core: this,
       parts: this.#parts,
@@ -145,7 +145,7 @@ class Registry implements Core {
       ...foreground.on,
       ...family.on,
       ...deadlines.on,
-      ...waits.on,
+      ...slots.on,
       ...budgets.on,
       ...dependencies.on,
       ...questions.on,

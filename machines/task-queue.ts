@@ -129,7 +129,10 @@ export class TaskQueue {
     const place = this.#places.get(entry)
     if (place === undefined) return false
     const reasons = this.#held.get(entry)
-    if (reasons?.add(reason) !== undefined) return false
+    if (reasons !== undefined) {
+      reasons.add(reason)
+      return false
+    }
     this.#held.set(entry, new Set([reason]))
     // A new object, so that the item in the heap is outdated and will be skipped.
     this.#places.set(entry, { ...place })

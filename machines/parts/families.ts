@@ -25,7 +25,7 @@ export class Families {
   readonly #onRelease: (owner: string, heir: string | undefined) => void
   readonly #parents = new Set<string>()
 
-  /** @param onRelease called when a run is no longer an owner; must not throw */
+  /** @param onRelease called when an owner is released, after its tasks have passed to its heir; must not throw */
   constructor(limits: FamilyLimits, ledger: Ledger, onRelease: (owner: string, heir: string | undefined) => void) {
     this.limits = limits
     this.#ledger = ledger
@@ -66,10 +66,14 @@ export class Families {
    */
   release({ record: { id, owner }, isDisowned }: TaskEntry): boolean {
     if (!this.#parents.delete(id)) return false
-    const heir = isDisowned ? undefined : owner
-    this.#ledger.releaseOwner(ownerOfRun(id), heir)
-    this.#onRelease(ownerOfRun(id), heir)
+    this.pass(ownerOfRun(id), isDisowned ? undefined : owner)
     return true
+  }
+
+  /** Passes what an owner has to its heir, or to nobody. */
+  pass(owner: string, heir: string | undefined): void {
+    this.#ledger.releaseOwner(owner, heir)
+    this.#onRelease(owner, heir)
   }
 }
 
@@ -78,8 +82,6 @@ const NONE: TaskEntry[] = []
 export interface FamiliesOptions {
   readonly families: Families
   readonly active: ActiveTimes
-  /** Called when an owner is released. Its tasks pass to `heir`, or to nobody. */
-  readonly onReleased: ((owner: string, heir: string | undefined) => void) | undefined
 }
 
 export class FamiliesPart implements RegistryPart {
@@ -93,8 +95,7 @@ export class FamiliesPart implements RegistryPart {
 
   readonly on: Handlers<'owner.release' | 'task.withdraw' | 'tasks.transfer'> = {
     'owner.release': ({ owner, heir }) => {
-      this.#options.onReleased?.(owner, heir)
-      this.#core.ledger.releaseOwner(owner, heir)
+      this.#options.families.pass(owner, heir)
       this.#core.ownerChanged(owner)
       if (heir === undefined) this.#core.history.releaseOwner(owner)
       else this.#inherit(heir)

@@ -30,7 +30,7 @@ import { TaskLimits } from '../../machines/task-limits.js'
 import type { Usage } from '../../machines/usage.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { endedAs, hasEnded, isWaiting, wasStopped } from '../../machines/task-status.js'
-import { createRegistryLogic, type RegistryCore, type RegistryRef } from '../../machines/registry.js'
+import { createRegistryLogic, type RegistryRef, type RegistryTransitions } from '../../machines/registry.js'
 import { callContext } from '../isolation/call-context.js'
 import type { OnError } from '../isolation/error-report.js'
 import type { Inspect } from '../isolation/inspection.js'
@@ -117,7 +117,7 @@ export class TaskRegistry {
   readonly batch: ManagerOutbox<Notification>['batch']
   readonly #outbox: ManagerOutbox<Notification>
   readonly #changes: ChangeFeed
-  readonly #core: RegistryCore
+  readonly #core: RegistryTransitions
   readonly #deadlineTimer: DeadlineTimer
   readonly #retryTimer: DeadlineTimer
   #isProcessing = false
@@ -215,7 +215,6 @@ export class TaskRegistry {
       },
       onEnded: (entry, apply) => this.features.run('ending', entry, apply),
       onSpent: (...spent) => this.features.run('spent', ...spent),
-      onReleased: (owner, heir) => this.#onReleased(owner, heir),
       onWaiting: (entry, waitedMs) =>
         this.persistence?.setRun(entry, { notBefore: clock.now() - waitedMs, delayMs: 0 }),
       waitsFor: (entry, other) => this.features.any('leadsTo', entry, other),

@@ -30,14 +30,16 @@ import { taskWatchers } from '../async-tasks/task-watchers.js'
 import { stopping } from './stopping/stopping.js'
 import { wrappingUp } from './limits/wrap-up.js'
 
-/** The order matters for the first two: waits for a task end first. Then its questions are withdrawn, before handlers of the host run (`taskEvents`). */
-export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
-  taskWatchers,
-  questionWithdrawal,
-  taskEvents,
+type Features = readonly FeatureMaker<TaskRegistry, Feature>[]
+
+/** Waits for a task end first, and its questions are withdrawn before handlers of the host run. */
+const beforeHandlers: Features = [taskWatchers, questionWithdrawal]
+
+const afterHandlers: Features = [
   abortLinks,
   messaging,
   runFiles,
+  // A task that waits for other tasks names them, whatever else holds it: the first reason counts.
   dependencies,
   notes,
   pausing,
@@ -61,3 +63,5 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   keptTurns,
   turnLaunches,
 ]
+
+export const features: Features = [...beforeHandlers, taskEvents, ...afterHandlers]

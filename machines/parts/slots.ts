@@ -3,7 +3,7 @@ import type { TaskFailure } from '../records.js'
 import type { Due } from '../start-queue.js'
 import type { Handlers, RegistryCore, RegistryPart, Scope } from './part.js'
 
-export class WaitsPart implements RegistryPart {
+export class SlotsPart implements RegistryPart {
   readonly #core: RegistryCore
   readonly #expiry: TaskFailure
 
