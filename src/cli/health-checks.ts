@@ -201,7 +201,7 @@ function versionIn(manifest: string): string | undefined {
 }
 
 /** Looks up a program as the system does, without starting the program. */
-export function checkProgram(check: string, command: string, lookup: LookupOptions): Finding {
+function checkProgram(check: string, command: string, lookup: LookupOptions): Finding {
   const path = findProgram(command, lookup)
   if (path !== undefined) return { check, state: 'ok', detail: path === command ? path : `${command} is ${path}` }
   const where = /[\\/]/.test(command) ? `relative to ${lookup.cwd}` : 'in PATH'

@@ -21,7 +21,7 @@ import { toLines } from '../data/control-characters.js'
 import { toJsonLine, type ProgramIO } from './terminal.js'
 
 /** @param version the text that `--version` prints */
-export function createProgram(io: ProgramIO, version: string): Command {
+function createProgram(io: ProgramIO, version: string): Command {
   const program = new Command('agent-tasks')
     .description('Background work for AI agents: every result comes back exactly once.')
     .version(version)

@@ -29,7 +29,7 @@ import { formOf, isForm, readForm } from './question-forms.js'
 const MAX_FORMS = 10
 
 /** The maximum number of rounds of a call that ask for input. The official client gives up after this number. */
-export const MAX_ROUNDS = 10
+const MAX_ROUNDS = 10
 
 /** How long no other answer carries a question whose form is shown, in ms. */
 const SHOWN_MS = 300_000

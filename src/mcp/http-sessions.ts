@@ -24,10 +24,10 @@ export interface HttpSessions {
 }
 
 /** The maximum number of open sessions. */
-export const MAX_SESSIONS = 1000
+const MAX_SESSIONS = 1000
 
 /** The maximum number of open sessions of one token. When there are more, the session that has been idle the longest ends. */
-export const MAX_SESSIONS_PER_TOKEN = 100
+const MAX_SESSIONS_PER_TOKEN = 100
 
 /** A session is idle after this long without a request and without an open stream, in ms. */
 const IDLE_MS = 300_000

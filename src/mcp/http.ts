@@ -57,7 +57,7 @@ const CORS: CorsOptions = {
 /**
  * The maximum size of a `subscriptions/listen` request, in characters. The limit is low, because the server keeps the request while the client listens.
  */
-export const MAX_LISTEN_CHARS = 65_536
+const MAX_LISTEN_CHARS = 65_536
 /** The maximum depth of nested objects and arrays in a request body. */
 const MAX_NESTING = 100
 

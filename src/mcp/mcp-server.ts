@@ -112,7 +112,7 @@ function beginning(server: LowLevelServer, app: McpApp): HandlerRegistry {
 }
 
 /** The maximum number of resource subscriptions of a client of 2025. */
-export const MAX_SUBSCRIPTIONS = 1000
+const MAX_SUBSCRIPTIONS = 1000
 
 /** @returns a function that stops the notifications */
 function sendChanges(

@@ -270,7 +270,7 @@ function workingMessage(record: AsyncTaskInfo | undefined): string | undefined {
   return record?.progress && progressText(record.progress)
 }
 
-export function progressText({ progress, total, message }: NonNullable<AsyncTaskInfo['progress']>): string {
+function progressText({ progress, total, message }: NonNullable<AsyncTaskInfo['progress']>): string {
   const done = total === undefined ? String(progress) : `${progress} of ${total}`
   return message === undefined ? done : `${done}: ${message}`
 }

@@ -21,7 +21,7 @@ export const listParamsSchema = z.looseObject({ cursor: z.string().optional() })
 const PAGE_SIZE = 100
 
 /** The maximum number of `tasks/result` requests of one client that wait at the same time. */
-export const MAX_WAITING = 1000
+const MAX_WAITING = 1000
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 const IMMEDIATE_RESPONSE = 'io.modelcontextprotocol/model-immediate-response'

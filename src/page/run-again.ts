@@ -6,7 +6,7 @@ import type { Again, PlanAgain } from './plan-again.js'
 import type { Sources } from './sources.js'
 
 /** @throws StoreError if the history cannot be read */
-export function planAgain(sources: Sources, key: string): Promise<PlanAgain> {
+function planAgain(sources: Sources, key: string): Promise<PlanAgain> {
   const [kind, id] = splitKey(key)
   const entry = sources.state.journal.get(key)
   if (kind === 'async') return planAsyncAgain(sources, id, entry?.kind === 'async' ? entry : undefined)

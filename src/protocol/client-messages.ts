@@ -47,10 +47,10 @@ export const authenticateSchema = z.object({
 })
 
 /** Queues a task. The connection is subscribed to the task before its first event. */
-export const taskSubmitRequestSchema = receivedTaskSchema().extend({ type: z.literal('task_submit'), requestId })
+const taskSubmitRequestSchema = receivedTaskSchema().extend({ type: z.literal('task_submit'), requestId })
 
 /** Lists tasks, newest first. */
-export const taskListRequestSchema = z.object({
+const taskListRequestSchema = z.object({
   type: z.literal('task_list'),
   requestId,
   instanceId: id.optional(),
@@ -60,19 +60,19 @@ export const taskListRequestSchema = z.object({
 })
 
 /** Requests one task. */
-export const taskStatusRequestSchema = z.object({ type: z.literal('task_status'), requestId, taskId: id })
+const taskStatusRequestSchema = z.object({ type: z.literal('task_status'), requestId, taskId: id })
 
 /** Cancels a task. */
-export const taskCancelRequestSchema = z.object({ type: z.literal('task_cancel'), requestId, taskId: id })
+const taskCancelRequestSchema = z.object({ type: z.literal('task_cancel'), requestId, taskId: id })
 
 /** Subscribes to one task. */
-export const subscribeTaskSchema = z.object({ type: z.literal('subscribe_task'), requestId, taskId: id })
+const subscribeTaskSchema = z.object({ type: z.literal('subscribe_task'), requestId, taskId: id })
 
 /** Subscribes to all tasks of an instance. The instance need not be connected yet. */
-export const subscribeInstanceSchema = z.object({ type: z.literal('subscribe_instance'), requestId, instanceId: id })
+const subscribeInstanceSchema = z.object({ type: z.literal('subscribe_instance'), requestId, instanceId: id })
 
-export const unsubscribeTaskSchema = z.object({ type: z.literal('unsubscribe_task'), requestId, taskId: id })
-export const unsubscribeInstanceSchema = z.object({
+const unsubscribeTaskSchema = z.object({ type: z.literal('unsubscribe_task'), requestId, taskId: id })
+const unsubscribeInstanceSchema = z.object({
   type: z.literal('unsubscribe_instance'),
   requestId,
   instanceId: id,
@@ -100,7 +100,7 @@ export type RequestId = z.infer<typeof requestId>
 // Answers
 
 /** The first message of the server. */
-export const welcomeSchema = z.object({
+const welcomeSchema = z.object({
   type: z.literal('welcome'),
   sessionId: z.string(),
   serverVersion: z.string(),
@@ -108,7 +108,7 @@ export const welcomeSchema = z.object({
   authenticationRequired: z.boolean().describe('Whether the client must send `authenticate` next.'),
 })
 
-export const authenticateResponseSchema = z.object({
+const authenticateResponseSchema = z.object({
   type: z.literal('authenticate_response'),
   requestId,
   success: z.boolean(),
@@ -117,11 +117,11 @@ export const authenticateResponseSchema = z.object({
 })
 
 /** The codes with which the server refuses a task: those of the task manager, and those of the server itself. */
-export const refusalCodes = [...submitErrorCodes, 'SHUTTING_DOWN', 'TASKS_DISABLED', 'TOO_MANY_SUBSCRIPTIONS'] as const
+const refusalCodes = [...submitErrorCodes, 'SHUTTING_DOWN', 'TASKS_DISABLED', 'TOO_MANY_SUBSCRIPTIONS'] as const
 export const refusalCodeSchema = z.enum(refusalCodes)
 export type RefusalCode = z.infer<typeof refusalCodeSchema>
 
-export const taskSubmitResponseSchema = z.object({
+const taskSubmitResponseSchema = z.object({
   type: z.literal('task_submit_response'),
   requestId,
   success: z.boolean(),
@@ -137,21 +137,21 @@ export const taskSubmitResponseSchema = z.object({
   code: refusalCodeSchema.optional(),
 })
 
-export const taskListResponseSchema = z.object({
+const taskListResponseSchema = z.object({
   type: z.literal('task_list_response'),
   requestId,
   tasks: z.array(taskSummarySchema),
   nextCursor: cursorSchema.optional(),
 })
 
-export const taskStatusResponseSchema = z.object({
+const taskStatusResponseSchema = z.object({
   type: z.literal('task_status_response'),
   requestId,
   task: taskSchema.nullable(),
   error: z.string().optional(),
 })
 
-export const taskCancelResponseSchema = z.object({
+const taskCancelResponseSchema = z.object({
   type: z.literal('task_cancel_response'),
   requestId,
   taskId: z.string(),
@@ -176,7 +176,7 @@ export const subscribeAckSchema = z.object({
   code: code.optional(),
 })
 
-export const unsubscribeAckSchema = z.object({
+const unsubscribeAckSchema = z.object({
   type: z.literal('unsubscribe_ack'),
   requestId,
   taskId: z.string().optional(),
@@ -184,7 +184,7 @@ export const unsubscribeAckSchema = z.object({
 })
 
 /** The answer to an invalid message. The connection stays open. */
-export const errorMessageSchema = z.object({
+const errorMessageSchema = z.object({
   type: z.literal('error'),
   requestId,
   message: z.string().describe('One sentence with the field, the received value, and the expected one.'),

@@ -293,12 +293,19 @@ function valueOf(leaf: Leaf, { options, env = {}, file }: ConfigSources): unknow
   throw new InvalidSettingError(label, leaf.isSecret === true ? HIDDEN : value, leaf.expected)
 }
 
+const BOOLEANS = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+])
+
 /** Converts the text of an environment variable to the type of its setting. Text that cannot be converted stays text, which the schema refuses. */
 function fromText(schema: z.ZodType, text: string): unknown {
   const type = innerType(schema)
   if (type instanceof z.ZodNumber) return /^-?\d+$/.test(text.trim()) ? Number(text) : text
   if (type instanceof z.ZodBoolean) {
-    return { true: true, 1: true, false: false, 0: false }[text.trim().toLowerCase()] ?? text
+    return BOOLEANS.get(text.trim().toLowerCase()) ?? text
   }
   if (type instanceof z.ZodArray) {
     return text

@@ -159,7 +159,7 @@ function launchInSlot(
 }
 
 /** The result of a call whose task must wait, for example for a slot or for other tasks. */
-export function queuedResult(
+function queuedResult(
   manager: AsyncTaskManager,
   task: ActiveTaskInfo,
   timeout: EffectiveTimeout,

@@ -26,7 +26,7 @@ export function withTimeoutText<Shape extends z.core.$ZodLooseShape>(
 }
 
 /** The description of the parameter `timeout_seconds` for the model. */
-export const timeoutText = (settings: TimeoutSettings): string =>
+const timeoutText = (settings: TimeoutSettings): string =>
   `The task is stopped after this many seconds. ${limitsText(settings)}`
 
 /** The default and the maximum, as text for the model. */

@@ -77,7 +77,7 @@ const followUpTypes: OptionTypes<FollowUps> = {
   arrival: aString,
 }
 
-export const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
+const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
   getAsyncTaskManager: required(aFunction),
   maxMessageChars: messageLength,
   followUps: optionsOf(followUpTypes),

@@ -31,7 +31,7 @@ export interface CallbackScript {
   readonly onError: Behaviour
 }
 
-export const callbackScripts: fc.Arbitrary<CallbackScript> = fc.record({
+const callbackScripts: fc.Arbitrary<CallbackScript> = fc.record({
   busy: fc.array(fc.constantFrom(...behaviours), { maxLength: 4 }),
   turns: fc.array(fc.constantFrom(...behaviours), { maxLength: 4 }),
   wasDelivered: fc.constantFrom(...behaviours),

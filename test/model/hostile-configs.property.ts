@@ -83,7 +83,7 @@ const near = fc
   .map(({ path, to, field }) => textWith(sound, path, { to, field }))
 
 /** Texts of configurations: near the schema, any JSON, JSON that was cut, or no JSON. */
-export const configTexts: fc.Arbitrary<string> = fc.oneof(
+const configTexts: fc.Arbitrary<string> = fc.oneof(
   { weight: 6, arbitrary: near },
   { weight: 1, arbitrary: fc.json() },
   { weight: 1, arbitrary: near.chain((text) => fc.nat(text.length).map((length) => text.slice(0, length))) },

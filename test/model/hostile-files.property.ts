@@ -54,7 +54,7 @@ export interface HostileFiles {
   readonly hasExit: boolean
 }
 
-export const hostileFiles: fc.Arbitrary<HostileFiles> = fc.record({
+const hostileFiles: fc.Arbitrary<HostileFiles> = fc.record({
   files: fc.uniqueArray(fc.record({ name: fc.constantFrom(...names), kind: fc.constantFrom(...kinds) }), {
     maxLength: 3,
     selector: ({ name }: { name: string }) => name,

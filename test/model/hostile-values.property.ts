@@ -55,7 +55,7 @@ const leaf = fc.oneof(
   fc.record({ kind: fc.constant('json' as const), value: fc.jsonValue({ maxDepth: 2 }) }),
 )
 
-export const hostilePlans: fc.Arbitrary<HostilePlan> = fc.oneof(
+const hostilePlans: fc.Arbitrary<HostilePlan> = fc.oneof(
   { weight: 3, arbitrary: leaf },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('both' as const), plans: fc.array(leaf, { maxLength: 3 }) }) },
 )
@@ -64,7 +64,7 @@ export const hostilePlans: fc.Arbitrary<HostilePlan> = fc.oneof(
 const MAX_READS = 1_000_000
 
 /** Makes the value of a plan; `reads` counts what is read of it. */
-export function hostileValue(plan: HostilePlan, reads: { count: number }): unknown {
+function hostileValue(plan: HostilePlan, reads: { count: number }): unknown {
   const read = (): void => {
     reads.count += 1
     if (reads.count > MAX_READS) throw new Error('it is read without an end')

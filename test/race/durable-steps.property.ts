@@ -52,7 +52,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant('crash' as const), writes: fc.nat(6), isLost: fc.boolean() }),
   },
 )
-export const stepScripts: fc.Arbitrary<Script> = fc.record({
+const stepScripts: fc.Arbitrary<Script> = fc.record({
   parts: fc.array(part, { minLength: 1, maxLength: 6 }),
   actions: fc.array(action, { maxLength: 14 }),
   releasesSlot: fc.boolean(),

@@ -29,7 +29,7 @@ const step = fc.record({
   nth: fc.nat(3),
 })
 
-export const familyScripts: fc.Arbitrary<FamilyScript> = fc.record({
+const familyScripts: fc.Arbitrary<FamilyScript> = fc.record({
   children: fc.array(fc.integer({ min: 1, max: 2 }), { minLength: 1, maxLength: 2 }),
   waits: fc.boolean(),
   timeoutMs: fc.constantFrom(undefined, undefined, 1000),

@@ -13,7 +13,7 @@ import type { RunContext, RunInput } from '../../src/engine/runner.js'
 import type { SubagentRequest } from '../../src/tools/subagents.js'
 
 /** The question of the subagent `asker`, with a field of each kind. */
-export const QUESTION = {
+const QUESTION = {
   message: 'Where shall it go?\nOne of the regions must be chosen.',
   schema: {
     type: 'object',

@@ -23,7 +23,7 @@ export function runInput(goalPrompt = 'goal'): RunInput {
 }
 
 /** The parts of the context that a run without a manager has for tasks of its own. */
-export const noFamily: Pick<RunContext, 'launch' | 'children'> = {
+const noFamily: Pick<RunContext, 'launch' | 'children'> = {
   launch: () => {
     throw new Error('there is no manager')
   },

@@ -29,8 +29,7 @@ export function formatCompletionNotification(task: AsyncTaskInfo, keepsEmpty = t
 }
 
 /** Precedes a result that may have been delivered before: before a crash, or in a turn that failed. */
-export const POSSIBLE_REPEAT =
-  'possible repeat: this result may have been delivered before. That delivery was not confirmed.'
+const POSSIBLE_REPEAT = 'possible repeat: this result may have been delivered before. That delivery was not confirmed.'
 
 /** Precedes a question that may have been delivered before. */
 export const REPEATED_QUESTION = 'possible repeat: this question may have been asked before.'

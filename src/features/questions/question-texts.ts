@@ -8,7 +8,7 @@ import { fenced } from '../limits/fenced.js'
 import type { FollowUpCall } from '../output/follow-ups.js'
 
 /** The maximum length of a question in a message, in characters. The tool `check_async_tasks` with the action `peek` shows the whole question. */
-export const QUESTION_CHARS = 500
+const QUESTION_CHARS = 500
 
 export function answerHint(taskId: string, question: TaskQuestion, { tool, params }: FollowUpCall): string {
   const call = { task_id: taskId, ...params, question_id: question.id, answer: exampleOf(question) }

@@ -111,19 +111,22 @@ const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\
  * @throws AgentTasksError `PACKAGES_MISSING`
  */
 export function readTime(at: string | Date, timeZone: string | undefined, now: number): number {
-  const [, date = '', offset] = typeof at === 'string' ? (ISO_TIME.exec(at) ?? []) : []
-  const isLocal = date !== '' && offset === undefined
-  // Both `Date` and croner accept the 30th of February and read it as the 2nd of March, so the day is checked here.
-  const isDay = new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
-  const expected =
-    isLocal && timeZone === undefined ? 'a time with an offset such as +02:00, or a local time and timeZone' : undefined
-  const time =
-    typeof at !== 'string' ? at.getTime() : !isDay ? NaN : isLocal ? localTime(at, timeZone ?? '') : Date.parse(at)
-  if (expected === undefined && time >= now && time <= now + MAX_AHEAD_MS) return time
-  const known = Number.isNaN(time)
-    ? 'an ISO time such as 2027-03-28T09:00:00+02:00'
-    : 'a time within the next ten years'
-  throw new InvalidInputError('input.at', at, expected ?? known)
+  const expected = (what: string): InvalidInputError => new InvalidInputError('input.at', at, what)
+  const time = typeof at === 'string' ? parseTime(at, timeZone) : at.getTime()
+  if (time === undefined) throw expected('a time with an offset such as +02:00, or a local time and timeZone')
+  if (Number.isNaN(time)) throw expected('an ISO time such as 2027-03-28T09:00:00+02:00')
+  if (time < now || time > now + MAX_AHEAD_MS) throw expected('a time within the next ten years')
+  return time
+}
+
+/** Returns NaN for text of another form, and undefined for a local time without a time zone. */
+function parseTime(text: string, timeZone: string | undefined): number | undefined {
+  const [, date, offset] = ISO_TIME.exec(text) ?? []
+  if (date === undefined) return NaN
+  if (offset === undefined && timeZone === undefined) return undefined
+  // Both `Date` and croner accept the 30th of February and read it as the 2nd of March.
+  if (new Date(`${date}T00:00Z`).getUTCDate() !== Number(date.slice(-2))) return NaN
+  return offset === undefined ? localTime(text, timeZone ?? '') : Date.parse(text)
 }
 
 function localTime(at: string, timezone: string): number {

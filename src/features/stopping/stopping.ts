@@ -11,7 +11,7 @@ import type { RegistryReads } from '../../async-tasks/registry-reads.js'
 import { currentRuns, runs } from '../../async-tasks/run-plan.js'
 
 /** How long the program of a task may take to stop, in ms. Only for tasks that run as programs. */
-export const programGraces = new TaskData<number>()
+const programGraces = new TaskData<number>()
 
 type Reads = Pick<RegistryReads, 'history' | 'use' | 'clock'>
 

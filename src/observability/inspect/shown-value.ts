@@ -17,7 +17,7 @@ export interface ShownLimits {
 }
 
 /** The limits for events and snapshots. The depth is the same as in `@statelyai/inspect`. */
-export const MESSAGE_LIMITS: ShownLimits = { depth: 10, stringChars: 10_000, values: 5000, chars: 200_000 }
+const MESSAGE_LIMITS: ShownLimits = { depth: 10, stringChars: 10_000, values: 5000, chars: 200_000 }
 
 interface Walk {
   readonly redact: Redact

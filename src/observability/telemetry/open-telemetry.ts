@@ -58,13 +58,13 @@ export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     execute_tool: histogram('gen_ai.execute_tool.duration', 'The duration of the call of a tool.', TOOL_BOUNDS),
   }
   const taskMetrics = createTaskMetrics(meter)
-  /** The trace contexts of spans that this process has created. */
-  const own = new WeakSet<TraceContext>()
+  /** What `current` has returned: trace contexts of this process. */
+  const captured = new WeakSet<TraceContext>()
 
   const start = (operation: OperationStart): Operation => {
     const { type, name, parent, isServed = false, attempt = 1 } = operation
     const active = context.active()
-    const within = (parent && contextOf(parent, own.has(parent) ? active : undefined)) ?? active
+    const within = (parent && contextOf(parent, captured.has(parent) ? active : undefined)) ?? active
     const span = tracer.startSpan(
       `${type} ${name}`,
       {
@@ -100,7 +100,7 @@ export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   return {
     current: () => {
       const present = traceContextOf(trace.getSpanContext(context.active()))
-      if (present !== undefined) own.add(present)
+      if (present !== undefined) captured.add(present)
       return present
     },
     within: (parent, work) => {

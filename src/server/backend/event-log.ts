@@ -116,7 +116,7 @@ export function createEventLog(options: EventLogOptions): EventLog {
 }
 
 /** This is a class because many events are kept, and an object literal with a getter takes several times as much memory. */
-export class LoggedEvent implements TaskEvent {
+class LoggedEvent implements TaskEvent {
   #frame: Buffer | undefined
 
   constructor(

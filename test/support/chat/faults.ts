@@ -32,7 +32,7 @@ function earlyChat(options: ChatOptions): Chat {
   }
 }
 
-export const ownFileOf = (file: string): string => `${file}-turns`
+const ownFileOf = (file: string): string => `${file}-turns`
 
 export function readOwnFile(file: string): KeptTurn[] {
   const own = ownFileOf(file)

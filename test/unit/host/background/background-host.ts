@@ -13,7 +13,7 @@ export const settle = (): Promise<void> => new Promise((resolve) => setImmediate
 export type ToolRun = ReturnType<typeof deferred<unknown>> & { readonly input: unknown; readonly signal: AbortSignal }
 
 /** What tools call: it ends when the test settles its promise, or is aborted. */
-export function createWork() {
+function createWork() {
   const runs: ToolRun[] = []
   const work = (input: unknown, signal: AbortSignal | undefined): Promise<unknown> => {
     const run = { ...deferred<unknown>(), input, signal: signal! }
