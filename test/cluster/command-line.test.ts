@@ -12,7 +12,7 @@ import { createAgentTasks } from '../../src/host/agent-tasks.js'
 import { loadAgentConfig } from '../../src/mcp/config-file.js'
 import { startRedis, type RedisServerOptions } from '../support/redis-server.js'
 
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url))
 
 async function setUp(options?: RedisServerOptions) {
   const redis = await startRedis(options)
@@ -50,7 +50,7 @@ async function doctor(file: string, env: Readonly<Record<string, string>> = {}):
 describe('agent-tasks worker', () => {
   it('W4: runs what servers send with the same file, and ends after what it runs on SIGTERM', async () => {
     const { file } = await setUp()
-    const worker = spawn(process.execPath, ['--import', 'tsx', main, 'worker', '--config', file], {
+    const worker = spawn(process.execPath, [main, 'worker', '--config', file], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     const exited = once(worker, 'exit')

@@ -9,7 +9,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { connectWatched } from '../support/cluster-instance.js'
 import { startNearCluster } from '../support/near-cluster.js'
 
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url))
 
 /** Starts a server for one client; the next one of the same folder is of the same session. */
 async function startMcp(folder: string, connection: string) {
@@ -18,7 +18,7 @@ async function startMcp(folder: string, connection: string) {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [
-      ...['--import', 'tsx', main, 'mcp', '--cluster', 'agent-tasks', '--config', file],
+      ...[main, 'mcp', '--cluster', 'agent-tasks', '--config', file],
       ...['--store', join(folder, 'store'), '--session', 'one'],
     ],
     env: { ...(process.env as Record<string, string>), AGENT_TASKS_CONNECTION: connection },

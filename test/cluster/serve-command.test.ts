@@ -4,7 +4,7 @@ import { startServer, type NodeProcess } from '../support/cluster.js'
 import { call, post, until, untilEnded } from '../support/cluster-client.js'
 import { startRedis } from '../support/redis-server.js'
 
-const main = new URL('../../src/cli/main.ts', import.meta.url).pathname
+const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname
 const pids = new URL('../support/programs/pid-server.mjs', import.meta.url).pathname
 
 const serve = (...args: string[]): Promise<NodeProcess> =>

@@ -10,7 +10,7 @@ import { openLifelines } from '../support/lifelines.js'
 
 const everything = 'node_modules/@modelcontextprotocol/server-everything/dist/index.js'
 const pidServer = 'test/support/programs/pid-server.mjs'
-const program = ['--import', 'tsx', 'src/cli/main.ts']
+const program = ['dist/src/cli/main.js']
 
 interface Started {
   readonly child: ChildProcess

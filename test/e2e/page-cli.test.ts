@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
 import type { PageTaskDetail } from '../../src/page/wire.js'
 
-const main = join(process.cwd(), 'src/cli/main.ts')
+const main = join(process.cwd(), 'dist/src/cli/main.js')
 
 /** Starts a command line in an empty folder. */
 function start(
@@ -18,7 +18,7 @@ function start(
   env: Readonly<Record<string, string>> = {},
 ): { child: ChildProcess; stdout: () => string; stderr: () => string } {
   const cwd = mkdtempSync(join(tmpdir(), 'agent-tasks-page-'))
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), main, ...args], {
+  const child = spawn(process.execPath, [main, ...args], {
     cwd,
     env: { PATH: process.env['PATH'], ...env },
   })

@@ -74,7 +74,7 @@ it('K12: a killed server keeps results, fails the command in flight, and goes on
   const url = `http://127.0.0.1:${port}`
   const serve = async (): Promise<Program> => {
     const server = start([
-      'src/cli/main.ts',
+      'dist/src/cli/main.js',
       'serve',
       '--store',
       file,
@@ -150,7 +150,7 @@ it('K12: a killed server and a killed worker both start again: the worker with i
   const keptWorker = fileURLToPath(new URL('../support/programs/kept-worker.ts', import.meta.url))
   const serve = async (): Promise<Program> => {
     const options = ['--store', join(folder, 'tasks.db'), '--port', String(port), '--ws-port', '0', '--json']
-    const server = start(['src/cli/main.ts', 'serve', ...options])
+    const server = start(['dist/src/cli/main.js', 'serve', ...options])
     await server.line('httpUrl')
     return server
   }
@@ -194,19 +194,7 @@ it('K12: a killed server and a killed worker both start again: the worker with i
 it('a file that is no store, and one that is in use, stop the start with one message and exit code 2', async () => {
   const folder = folderOfTest()
   const run = async (file: string): Promise<[unknown, string]> => {
-    const args = [
-      '--import',
-      'tsx',
-      'src/cli/main.ts',
-      'serve',
-      '--demo',
-      '--store',
-      file,
-      '--port',
-      '0',
-      '--ws-port',
-      '0',
-    ]
+    const args = ['dist/src/cli/main.js', 'serve', '--demo', '--store', file, '--port', '0', '--ws-port', '0']
     const child = spawn(process.execPath, args, {
       env: { PATH: process.env['PATH'] },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -220,7 +208,7 @@ it('a file that is no store, and one that is in use, stop the start with one mes
   expect([code, message.trim().split('\n')]).toEqual([2, [expect.stringContaining('it is not an SQLite database')]])
   expect(readFileSync(notes, 'utf8')).toBe('my notes')
   const file = join(folder, 'tasks.db')
-  const owner = start(['src/cli/main.ts', 'serve', '--store', file, '--port', '0', '--ws-port', '0', '--json'])
+  const owner = start(['dist/src/cli/main.js', 'serve', '--store', file, '--port', '0', '--ws-port', '0', '--json'])
   await owner.line('httpUrl')
   const [inUse, why] = await run(file)
   expect([inUse, why]).toEqual([2, expect.stringContaining(`in use by process ${owner.child.pid ?? 0}`)])

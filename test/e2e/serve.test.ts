@@ -20,7 +20,7 @@ interface Served {
 }
 
 function spawnServer(env: Record<string, string>): ChildProcess {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'serve', '--demo'], {
+  const child = spawn(process.execPath, ['dist/src/cli/main.js', 'serve', '--demo'], {
     env: { PATH: process.env['PATH'], PORT: '0', TASKS_WS_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

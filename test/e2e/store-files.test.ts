@@ -11,7 +11,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { createAgentTasks } from '../../src/index.js'
 import { sqliteStore } from '../../src/store/index.js'
 
-const program = ['--import', 'tsx', 'src/cli/main.ts']
+const program = ['dist/src/cli/main.js']
 const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0
 
 function newFolder(): string {

@@ -5,9 +5,9 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Client } from 'pg'
-import { createAgentTasks } from '../../../src/index.js'
-import { postgresStore } from '../../../src/store/postgres/index.js'
-import { openStore } from '../../../src/store/index.js'
+import { createAgentTasks } from 'agent-tasks'
+import { postgresStore } from 'agent-tasks/postgres'
+import { openStore } from 'agent-tasks/store'
 
 const [connection = '', schema = '', waitsAt = ''] = process.argv.slice(2)
 const lines = createInterface(process.stdin)

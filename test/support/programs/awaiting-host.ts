@@ -6,7 +6,7 @@
  * - `reject` also leaves another rejection unhandled;
  * - `listen` does the same, and listens to uncaught exceptions.
  */
-import { createAgentTasks, disposeOnSignals } from '../../../src/index.js'
+import { createAgentTasks, disposeOnSignals } from 'agent-tasks'
 
 const mode = process.argv[2]
 const tasks = createAgentTasks({

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectInstance, instanceTool } from '../../../src/client/index.js'
+import { connectInstance, instanceTool } from 'agent-tasks/client'
 
 const say = (line: object): void => console.log(JSON.stringify(line))
 

@@ -2,9 +2,9 @@
  * A host with a store, for tests that kill it. It runs commands on an instance of a cluster, and prints how its tasks end. Each line of its output is
  * JSON.
  */
-import { bullmqCluster } from '../../../src/bullmq/index.js'
-import { createAgentTasks } from '../../../src/index.js'
-import { sqliteStore } from '../../../src/store/index.js'
+import { bullmqCluster } from 'agent-tasks/bullmq'
+import { createAgentTasks } from 'agent-tasks'
+import { sqliteStore } from 'agent-tasks/store'
 
 const [url = '', file = '', ...marks] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)

@@ -1,7 +1,7 @@
 /** A node of a cluster as a separate process. The variable `NODE_SETUP` has its options. It prints its URLs in its first line. SIGTERM ends it. */
-import { bullmqCluster, type BullmqClusterOptions } from '../../../src/bullmq/index.js'
-import { startTaskServer, localInstance, type TaskServerOptions } from '../../../src/server/index.js'
-import { disposeOnSignals } from '../../../src/engine/dispose-on-signals.js'
+import { bullmqCluster, type BullmqClusterOptions } from 'agent-tasks/bullmq'
+import { startTaskServer, localInstance, type TaskServerOptions } from 'agent-tasks/server'
+import { disposeOnSignals } from 'agent-tasks'
 
 const setup = JSON.parse(process.env['NODE_SETUP'] ?? '{}') as {
   cluster: BullmqClusterOptions

@@ -3,8 +3,8 @@
  * which messages it delivers, and then ends cleanly. With the argument `die`, it kills itself with SIGKILL as soon as it has delivered a message. Each
  * line of its output is JSON.
  */
-import { createAgentTasks } from '../../../src/index.js'
-import { sqliteStore } from '../../../src/store/index.js'
+import { createAgentTasks } from 'agent-tasks'
+import { sqliteStore } from 'agent-tasks/store'
 
 const [file = '', ...actions] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)

@@ -1,5 +1,5 @@
 /** A host that starts programs in the background and disposes on signals. Its argument is JSON, with the arguments of each program and the options. */
-import { createAgentTasks, disposeOnSignals, processRunner } from '../../../src/index.js'
+import { createAgentTasks, disposeOnSignals, processRunner } from 'agent-tasks'
 
 const [programs, { graceMs, ...options }] = JSON.parse(process.argv[2] ?? '') as [string[][], { graceMs: number }]
 const tasks = createAgentTasks()

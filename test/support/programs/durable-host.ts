@@ -1,6 +1,6 @@
 /** A host with a store, for tests that kill it. It launches a program, or prints what it has taken over. Each line of its output is JSON. */
-import { AsyncTaskManager, processRunner } from '../../../src/index.js'
-import { sqliteStore, StoreInUseError } from '../../../src/store/index.js'
+import { AsyncTaskManager, processRunner } from 'agent-tasks'
+import { sqliteStore, StoreInUseError } from 'agent-tasks/store'
 
 const [file = '', action = '', script = ''] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)

@@ -3,9 +3,9 @@
  * each run ends. Each line of its output is JSON.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { bullmqRunner } from '../../../src/bullmq/index.js'
-import { AsyncTaskManager, type RunnerDefinition } from '../../../src/index.js'
-import { sqliteStore } from '../../../src/store/index.js'
+import { bullmqRunner } from 'agent-tasks/bullmq'
+import { AsyncTaskManager, type RunnerDefinition } from 'agent-tasks'
+import { sqliteStore } from 'agent-tasks/store'
 import { createRandom } from '../../bench/soak/random.js'
 import { watchSilence } from '../chaos/silence.js'
 

@@ -3,7 +3,7 @@
  * of its output is JSON.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { startWorker } from '../../../src/bullmq/index.js'
+import { startWorker } from 'agent-tasks/bullmq'
 import { watchSilence } from '../chaos/silence.js'
 
 const [url = '', lockMs = ''] = process.argv.slice(2)

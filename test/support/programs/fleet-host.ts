@@ -1,7 +1,7 @@
 /** A host with a store, for tests that kill it. It launches tasks on workers, and prints how they end. Each line of its output is JSON. */
-import { bullmqRunner } from '../../../src/bullmq/index.js'
-import { AsyncTaskManager } from '../../../src/index.js'
-import { sqliteStore } from '../../../src/store/index.js'
+import { bullmqRunner } from 'agent-tasks/bullmq'
+import { AsyncTaskManager } from 'agent-tasks'
+import { sqliteStore } from 'agent-tasks/store'
 
 const [url = '', file = '', lockMs = '3000', ...goals] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)

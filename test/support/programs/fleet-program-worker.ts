@@ -1,6 +1,6 @@
 /** A worker whose subagent is a program that never ends by itself, and that writes its pid. Each line of its output is JSON. */
-import { startWorker } from '../../../src/bullmq/index.js'
-import { processRunner } from '../../../src/index.js'
+import { startWorker } from 'agent-tasks/bullmq'
+import { processRunner } from 'agent-tasks'
 
 const [url = '', lockMs = ''] = process.argv.slice(2)
 const program = 'console.log(process.pid); setInterval(() => undefined, 1000)'

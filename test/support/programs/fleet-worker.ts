@@ -1,5 +1,5 @@
 /** A worker, for tests that kill it. The goal of a run says what the run does. Each line of its output is JSON. SIGTERM drains the worker. */
-import { startWorker } from '../../../src/bullmq/index.js'
+import { startWorker } from 'agent-tasks/bullmq'
 import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext } from '../../../src/engine/runner.js'
 import type { WorkerInput } from '../../../src/bullmq/worker-run.js'

@@ -1,5 +1,5 @@
 /** A host with one instance: a program that speaks MCP just enough to start, and ignores the end of its input and SIGTERM. It prints `ready`. */
-import { mcpInstance } from '../../../src/server/index.js'
+import { mcpInstance } from 'agent-tasks/server'
 
 /** The argument of the `sleep` that the program starts in a session of its own. */
 const [seconds = ''] = process.argv.slice(2)

@@ -2,7 +2,7 @@
  * A remote worker with a `secretFile` and the tools `note` and `hold`. A call of `hold` never ends. The worker prints what happens, as lines of JSON.
  * Its arguments: the URL of the server, and the file. Without a file it has no `secretFile`.
  */
-import { connectInstance, instanceTool } from '../../../src/client/index.js'
+import { connectInstance, instanceTool } from 'agent-tasks/client'
 
 const say = (line: object): void => console.log(JSON.stringify(line))
 

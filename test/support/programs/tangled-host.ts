@@ -2,8 +2,8 @@
  * A host whose task runs a shell script. Its argument is JSON: the script, the file of a store if it has one, and the grace period. It prints `ready` when
  * the script is running, and the end of its task.
  */
-import { createAgentTasks, disposeOnSignals, processRunner } from '../../../src/index.js'
-import { sqliteStore } from '../../../src/store/index.js'
+import { createAgentTasks, disposeOnSignals, processRunner } from 'agent-tasks'
+import { sqliteStore } from 'agent-tasks/store'
 
 const { script, file, graceMs } = JSON.parse(process.argv[2] ?? '') as {
   script: string

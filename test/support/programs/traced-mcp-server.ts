@@ -2,8 +2,8 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
-import { startMcpStdioServer } from '../../../src/mcp/index.js'
-import { createTelemetry } from '../../../src/observability/telemetry/index.js'
+import { startMcpStdioServer } from 'agent-tasks/mcp'
+import { createTelemetry } from 'agent-tasks/telemetry'
 
 const exporter = new OTLPTraceExporter({ url: process.argv[2] ?? '' })
 const provider = new NodeTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
