@@ -1,4 +1,5 @@
 // All tests, as projects. `npm test` runs `shared` and `isolated`; they need no build: the package's own name resolves to its sources.
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { sourceAliases } from './test/support/source-aliases.js'
 import { runs } from './test/support/property.js'
@@ -7,15 +8,16 @@ import { runs } from './test/support/property.js'
 const isolated = ['test/{unit,model}/**/*.isolated.test.ts']
 
 /**
- * Real processes, sockets and a Redis. One file at a time, so that they do not fight over the machine. CI repeats a test that fails once, and reports it:
- * its machine may be too busy for the time limits of a browser.
+ * Real processes, sockets and a Redis. CI repeats a test that fails once, and reports it: its machine may be too busy for the time limits of a browser.
+ * @param fileParallelism two files at a time, where they wait more than they compute
  */
-const whole = (name: string, testTimeout: number) => ({
+const whole = (name: string, testTimeout: number, fileParallelism: boolean) => ({
   extends: true as const,
   test: {
     name,
     include: [`test/${name}/**/*.test.ts`],
-    fileParallelism: false,
+    fileParallelism,
+    maxWorkers: fileParallelism ? 2 : 1,
     testTimeout,
     hookTimeout: 60_000,
     retry: process.env['CI'] === undefined ? 0 : 1,
@@ -26,6 +28,8 @@ const whole = (name: string, testTimeout: number) => ({
 export const setupFiles = ['test/support/property-settings.ts', 'test/support/leftovers-setup.ts']
 // Only what hangs is to fail: a machine may be slow. A deep run (FC_NUM_RUNS=10000) gets as much more time.
 export const testTimeout = Math.max(180_000, runs * 50)
+
+const maxWorkers = Math.ceil(availableParallelism() * 1.5)
 
 export default defineConfig({
   resolve: { alias: sourceAliases() },
@@ -47,14 +51,14 @@ export default defineConfig({
         extends: true,
         test: { name: 'isolated', include: isolated, setupFiles, testTimeout, hookTimeout: testTimeout },
       },
-      whole('e2e', 60_000),
-      whole('cluster', 120_000),
+      whole('e2e', 60_000, true),
+      whole('cluster', 120_000, false),
     ],
     dangerouslyIgnoreUnhandledErrors: false,
     // As testTimeout: only what hangs is to fail.
     expect: { poll: { timeout: 60_000 } },
-    // vitest leaves one processor free by default, which on two takes nearly twice as long.
-    maxWorkers: '100%',
+    // Many files wait for processes and sockets.
+    maxWorkers,
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],
