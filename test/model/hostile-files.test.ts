@@ -4,6 +4,6 @@ import { hostileFilesProperty } from './hostile-files.property.js'
 
 describe.runIf(process.platform === 'linux')('hostile files beside a store', () => {
   it('K8, K11: whatever stands in their place, a host starts in time or says which, and signals no one', async () => {
-    await checkProperty('hostile files', hostileFilesProperty(), { numRuns: 60, endOnFailure: true })
+    await checkProperty('hostile files', hostileFilesProperty(), { numRuns: 30, endOnFailure: true })
   })
 })

@@ -72,9 +72,10 @@ describe('any race with crashes', () => {
 /** Each write is two steps where its answer comes in a turn of its own. */
 const MAX_STEPS = 15
 
+/** `npm run faults` plants all of them. */
 const faults = [
-  ...crashFaults.map((fault) => ({ ...fault, scripts: crashScripts })),
-  ...stopFaults.map((fault) => ({ ...fault, scripts: stopScripts })),
+  ...crashFaults.slice(0, 2).map((fault) => ({ ...fault, scripts: crashScripts })),
+  ...stopFaults.slice(0, 1).map((fault) => ({ ...fault, scripts: stopScripts })),
 ]
 
 describe(`a fault is found, and shrunk to at most ${MAX_STEPS} steps`, () => {

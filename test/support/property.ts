@@ -1,7 +1,7 @@
 /**
  * Runs fast-check properties. A failure prints its seed and path, and can be replayed.
  *
- * FC_NUM_RUNS  the number of runs of every property; default: the property's own number, or 200
+ * FC_NUM_RUNS  the number of runs of every property; default: the property's own number, or 100, in CI 200
  * FC_SEED      the seed, or `random`; default: a fixed seed, so that a test that fails belongs to the change that it tests
  * FC_PATH      the path of the counterexample among the runs of that seed; use it with `-t` and one property
  * FC_VERBOSE   also prints the seed of a property that holds. CI and FC_NUM_RUNS do this, too
@@ -11,7 +11,7 @@ import fc from 'fast-check'
 const { env } = process
 
 /** The default number of runs. */
-export const runs = positiveInteger('FC_NUM_RUNS') ?? 200
+export const runs = positiveInteger('FC_NUM_RUNS') ?? (env['CI'] === undefined ? 100 : 200)
 
 const DEFAULT_SEED = 20_260_101
 
@@ -24,7 +24,7 @@ export const givenPath = text('FC_PATH')
 const speaks = [env['FC_VERBOSE'], env['CI'], env['FC_NUM_RUNS']].some((value) => value !== undefined && value !== '')
 
 /**
- * Parameters for a fast-check run: from the environment, else from the caller, else 200 runs with the default seed. The number of runs
+ * Parameters for a fast-check run: from the environment, else from the caller, else 100 runs (in CI 200) with the default seed. The number of runs
  * and the seed are always set.
  *
  * @public
