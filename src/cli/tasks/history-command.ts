@@ -37,7 +37,7 @@ export function addHistoryCommand(tasks: Command, io: ProgramIO): void {
     .option('--kind <kind>', 'only tasks of this kind: async, command')
     .option('--owner <owner>', 'only tasks of this owner, or of this instance')
     .option('--name <name>', 'only tasks of this subagent, or command tasks of this name')
-    .option('--status <status>', 'only tasks with this end: completed, failed, cancelled')
+    .option('--status <status>', `only tasks with this end: ${TERMINAL_STATUSES.join(', ')}`)
     .option('--text <words>', 'only tasks that contain these words, or words that begin with them')
     .option('--before <place>', 'list the next page: the position that the previous page has printed')
     .option('--limit <count>', 'the most tasks to list', '50')
