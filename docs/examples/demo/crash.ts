@@ -27,6 +27,7 @@ export async function runCrashDemo(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-demo-'))
   const startedAt = Date.now()
   try {
+    console.log('        a host is started')
     const first = await runHost(folder, startedAt)
     if (first !== 'SIGKILL') {
       throw new Error(`The first host ended with ${String(first)}; it should have killed itself.`)
@@ -62,7 +63,11 @@ function printLedger(folder: string): boolean {
     duplicated: launched.filter((id) => timesTold(id) > 1).length,
   }
   console.log('\nLedger')
-  for (const [name, count] of Object.entries(ledger)) console.log(`  ${name.padEnd(11)} ${String(count).padStart(3)}`)
+  for (const [name, count] of Object.entries(ledger)) {
+    console.log(
+      `  ${name.padEnd(11)} ${String(count).padStart(3)}${name === 'failed' ? '  (on purpose: thinker)' : ''}`,
+    )
+  }
   const isKept = ledger.launched > 0 && ledger.lost === 0 && ledger.duplicated === 0
   console.log(isKept ? '\nEvery result was delivered exactly once.' : '\nNot every result was delivered exactly once.')
   return isKept
