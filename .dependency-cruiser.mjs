@@ -32,7 +32,7 @@ const coreFolders = [
 // The version is read from the manifest, which only Node can do: the core does without it.
 const mayUseVersion = ['runners/acp', 'command-tasks/instances', 'server', 'mcp', 'page', 'cli']
 const version = '^src/system/version[.]ts$'
-const everyoneMayUse = ['^src/errors[.]ts$', '^src/data/', '^src/system/(?!version[.])']
+const everyoneMayUse = ['^src/error(s|-codes)[.]ts$', '^src/data/', '^src/system/(?!version[.])']
 // The command line speaks to a server as any program elsewhere does.
 const besides = {
   cli: ['client', 'observability/inspect'],

@@ -1,5 +1,5 @@
 /** The types that the machines of tasks share: records, ends and deliveries. */
-import type { StatusOf } from './task-status.js'
+import type { AsyncTaskStatus, StatusOf } from './task-status.js'
 
 /**
  * The delivery of the result. `none`: there is no message to deliver (the task is active, was cancelled, or its owner was released). `owed`: the
@@ -272,8 +272,14 @@ export type SettledTaskInfo = CompletedTaskInfo | FailedTaskInfo | CancelledTask
 /** A task that has not ended. */
 export type ActiveTaskInfo = QueuedTaskInfo | RunningTaskInfo
 
-/** A frozen snapshot of one task. `status` distinguishes the variants. Only `abortController` and `cause` are the original objects and not copies. */
-export type AsyncTaskInfo = ActiveTaskInfo | SettledTaskInfo
+/**
+ * A frozen snapshot of one task: the record of a task with one of these statuses, by default any. `AsyncTaskInfo<'failed'>` has an `error`, and
+ * `AsyncTaskInfo<TerminalStatus>` has ended. Only `abortController` and `cause` are the original objects and not copies.
+ */
+export type AsyncTaskInfo<Status extends AsyncTaskStatus = AsyncTaskStatus> = Extract<
+  ActiveTaskInfo | SettledTaskInfo,
+  { readonly status: Status }
+>
 
 /** The error of a failed task. */
 export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCode' | 'cause'>

@@ -1,16 +1,28 @@
 /**
- * The errors that this package throws. Each has a `code` that does not change between versions. Errors that callers are likely to catch have a class.
+ * The errors that this package throws. Each has a `code` that does not change between versions. The classes below `AgentTasksError` make messages and fields; users
+ * compare `code`, so that these classes are not public.
  */
 import { preview } from './data/preview.js'
+import type { ErrorCode } from './error-codes.js'
 
-/** The base class of the errors of this package. */
+/** The error of this package. `code` says what went wrong (docs/errors.md); the other fields are present with some codes. */
 export class AgentTasksError extends Error {
   /** The name of the class. */
   override readonly name: string = 'AgentTasksError'
-  /** Identifies the kind of error. The code is the same in all versions, while the message may change. */
-  readonly code: string
+  /** Identifies the kind of error. The code is the same in all versions, while the message may change. An error of a tool or of a server has the code that the tool or the server sent. */
+  readonly code: ErrorCode
+  /** The invalid argument, such as `input.goalPrompt`, or the setting or option that is out of range (`INVALID_INPUT`, `INVALID_SETTING`). */
+  declare readonly field?: string
+  /** The task whose id is in use, that has asked, that the server no longer has, or whose run tried to launch or wait (`TASK_ID_IN_USE`, `QUESTION_WITHDRAWN`, `TASK_EXPIRED`, `FAMILY_LIMIT`, `PARENT_ENDED`, `HELD_BY_PARENT`, `DEADLOCK`). */
+  declare readonly taskId?: string
+  /** The owner (conversation) that is paused, or whose own limit was reached (`PAUSED`, `TASK_LIMIT`). */
+  declare readonly owner?: string
+  /** The instance that cannot be used (`INSTANCE_…`). */
+  declare readonly instanceId?: string
+  /** The process that owns the store, if it is known (`STORE_IN_USE`). */
+  declare readonly pid?: number | undefined
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
   }
@@ -18,9 +30,7 @@ export class AgentTasksError extends Error {
 
 /** Another task has the same id, in memory or in the history of the store. No task was registered. */
 export class TaskIdInUseError extends AgentTasksError {
-  override readonly name = 'TaskIdInUseError'
-  /** The id that is in use. */
-  readonly taskId: string
+  override readonly taskId: string
 
   constructor(taskId: string) {
     super(
@@ -33,10 +43,9 @@ export class TaskIdInUseError extends AgentTasksError {
 
 /** All slots are taken or reserved, and the task may not wait or the queue is full. No task was registered. */
 export class TaskLimitError extends AgentTasksError {
-  override readonly name = 'TaskLimitError'
   /** The maximum number of tasks that was reached. */
   readonly maxAsyncTasks: number
-  /** The owner (conversation) whose limit was reached (`ownerLimits`). Absent if a limit of all owners was. */
+  /** Absent if a limit of all owners was reached. */
   declare readonly owner?: string
 
   /**
@@ -111,26 +120,17 @@ export function ownerLimitReason(
 
 /** The reservation does not exist: it was used, was cancelled, or has expired. No task was registered. */
 export class ReservationError extends AgentTasksError {
-  override readonly name = 'ReservationError'
-  /** The id of the reservation. */
-  readonly reservationId: string
-
   constructor(reservationId: string) {
     super(
       'RESERVATION_UNKNOWN',
       `Reservation ${preview(reservationId)} does not exist or has expired. Reserve a slot again with tryReserveAsyncSlot().`,
     )
-    this.reservationId = reservationId
   }
 }
 
 /** The value of a setting or option is out of range. The previous value stays in force. */
 export class InvalidSettingError extends AgentTasksError {
-  override readonly name = 'InvalidSettingError'
-  /** The name of the setting or option. */
-  readonly setting: string
-  /** The value that was given. */
-  readonly received: unknown
+  override readonly field: string
 
   /** @param message default: the setting, the received value and the expected value */
   constructor(
@@ -140,16 +140,13 @@ export class InvalidSettingError extends AgentTasksError {
     message = `Setting ${setting}: got ${preview(received)}, expected ${expected}.`,
   ) {
     super('INVALID_SETTING', message)
-    this.setting = setting
-    this.received = received
+    this.field = setting
   }
 }
 
 /** An argument is invalid. Nothing was changed. */
 export class InvalidInputError extends AgentTasksError {
-  override readonly name = 'InvalidInputError'
-  /** The path of the invalid field, such as `input.goalPrompt`. */
-  readonly field: string
+  override readonly field: string
 
   constructor(field: string, received: unknown, expected: string) {
     super('INVALID_INPUT', `${field}: got ${preview(received)}, expected ${expected}.`)
@@ -163,9 +160,8 @@ export class InvalidInputError extends AgentTasksError {
  * for it.
  */
 export class FamilyError extends AgentTasksError {
-  override readonly name = 'FamilyError'
-  /** The id of the task whose run tried to launch or wait. */
-  readonly parentId: string
+  /** The task whose run tried to launch or wait. */
+  override readonly taskId: string
 
   constructor(
     code: 'FAMILY_LIMIT' | 'PARENT_ENDED' | 'HELD_BY_PARENT' | 'DEADLOCK',
@@ -173,15 +169,13 @@ export class FamilyError extends AgentTasksError {
     message: string,
   ) {
     super(code, message)
-    this.parentId = parentId
+    this.taskId = parentId
   }
 }
 
 /** The tasks of this owner, or all tasks, are paused, so no foreground task may start (`PAUSED`). No task was registered. */
 export class PausedError extends AgentTasksError {
-  override readonly name = 'PausedError'
-  /** The paused owner. */
-  readonly owner: string
+  override readonly owner: string
 
   constructor(owner: string) {
     super(
@@ -197,8 +191,6 @@ export class PausedError extends AgentTasksError {
  * when a host with a store stops before the task has ended. Functions of a disposed `createTurns` throw this error too.
  */
 export class DisposedError extends AgentTasksError {
-  override readonly name = 'DisposedError'
-
   constructor(message = 'The task manager was disposed: it takes no new tasks.') {
     super('DISPOSED', message)
   }
@@ -206,7 +198,6 @@ export class DisposedError extends AgentTasksError {
 
 /** A configuration file cannot be read or is invalid. Nothing was started. */
 export class ConfigFileError extends AgentTasksError {
-  override readonly name = 'ConfigFileError'
   /** The path of the file. */
   readonly file: string
 
@@ -218,9 +209,7 @@ export class ConfigFileError extends AgentTasksError {
 
 /** A question will not be answered: its run has withdrawn it, the task has ended, or the deadline has passed. */
 export class QuestionWithdrawnError extends AgentTasksError {
-  override readonly name = 'QuestionWithdrawnError'
-  /** The id of the task that has asked. */
-  readonly taskId: string
+  override readonly taskId: string
 
   constructor(taskId: string) {
     super(
@@ -236,9 +225,7 @@ export class QuestionWithdrawnError extends AgentTasksError {
  * `INSTANCE_UNKNOWN`: it does not exist. `INSTANCE_ID_IN_USE`: another instance has the same id.
  */
 export class InstanceError extends AgentTasksError {
-  override readonly name = 'InstanceError'
-  /** The id of the instance. */
-  readonly instanceId: string
+  override readonly instanceId: string
 
   constructor(code: InstanceErrorCode, instanceId: string, message: string, options?: ErrorOptions) {
     super(code, message, options)
@@ -246,13 +233,12 @@ export class InstanceError extends AgentTasksError {
   }
 }
 
-/** The code of an `InstanceError`. */
+/** The codes of instances that cannot be used. */
 export type InstanceErrorCode =
   'INSTANCE_START_FAILED' | 'INSTANCE_DISCONNECTED' | 'INSTANCE_UNKNOWN' | 'INSTANCE_ID_IN_USE'
 
 /** A tool has returned an error. The code and the message come from the tool. */
 export class ToolCallError extends AgentTasksError {
-  override readonly name = 'ToolCallError'
   /** The numeric code of the error, as in JSON-RPC, if the tool has sent one. */
   readonly number: number | undefined
   /** Further data about the error, if the tool sent any. */
@@ -267,8 +253,6 @@ export class ToolCallError extends AgentTasksError {
 
 /** A connection received a message that its protocol does not allow. */
 export class ProtocolError extends AgentTasksError {
-  override readonly name = 'ProtocolError'
-
   constructor(message: string, options?: ErrorOptions) {
     super('PROTOCOL_ERROR', message, options)
   }

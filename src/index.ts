@@ -10,91 +10,57 @@ export type { TaskHandle } from './host/task-handle.js'
 export type { TaskHandleEvent } from './host/handle-events.js'
 export type { OutputOf, Subagents } from './host/subagent-outputs.js'
 export { defineSubagent } from './host/define-subagent.js'
-export type { BackgroundOptions, BackgroundTask, InBackground } from './host/background/background-types.js'
+export type { InBackground } from './host/background/background-types.js'
 export type { Conversation, ConversationTurn } from './host/conversations/conversation.js'
 export type { Turn } from './host/turns.js'
 export { createTurns } from './host/turn-queue.js'
 export type { AgentTurns, Respond } from './host/turn-queue.js'
 export { disposeOnSignals } from './engine/dispose-on-signals.js'
-export type { DisposeOnSignalsOptions } from './engine/dispose-on-signals.js'
 
 // The manager of background tasks
 export { AsyncTaskManager } from './async-tasks/manager.js'
 export type { AsyncTaskManagerOptions } from './async-tasks/manager-options.js'
-export type { LaunchTaskInput, RegisterTaskInput } from './protocol/async-tasks.js'
+export type { RegisterTaskInput } from './protocol/async-tasks.js'
 export type { TaskPause } from '../machines/registry-events.js'
 export type { WaitResult } from './engine/children.js'
 export type { HistoryPage } from './store/history/past-tasks.js'
-export type { TaskOutputEvent } from './features/output/output-stream.js'
-export type { TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
 export type { TaskMonitor } from './features/monitors/monitors.js'
 export type { Schedule } from './features/schedules/schedules.js'
 export type { ScheduleInfo, ScheduleInput } from './protocol/schedules.js'
 export { ownerOfRun } from '../machines/run-owner.js'
 
 // Records of tasks
-export type {
-  AsyncTaskInfo,
-  CancelledTaskInfo,
-  CompletedTaskInfo,
-  FailedTaskInfo,
-  OutputObject,
-  QueuedTaskInfo,
-  RunningTaskInfo,
-  SettledTaskInfo,
-  TaskAnswer,
-  TaskProgress,
-  TaskQuestion,
-} from '../machines/records.js'
-export type { TaskTransition } from '../machines/transitions.js'
+export type { AsyncTaskInfo, OutputObject, TaskAnswer, TaskProgress, TaskQuestion } from '../machines/records.js'
 export type { AsyncTaskStatus, TerminalStatus } from '../machines/task-status.js'
 
 // Messages about tasks
 export { AsyncTaskReminderService } from './features/delivery/reminder-service.js'
-export type { LeasedReminder, ReminderServiceOptions } from './features/delivery/reminder-service.js'
+export type { LeasedReminder } from './features/delivery/reminder-service.js'
 export { AsyncTaskAutoTrigger } from './features/delivery/auto-trigger.js'
-export type { AutoTriggerOptions, TriggerAgentTurn, TurnDelivery } from './features/delivery/auto-trigger.js'
+export type { TriggerAgentTurn, TurnDelivery } from './features/delivery/auto-trigger.js'
 export type { TaskLease } from './features/delivery/leases.js'
 
 // What a task runs
 export type { RunContext, RunFunction, RunInput, Runner, RunnerDefinition } from './engine/runner.js'
 export type { OutputRunner } from './engine/runner.js'
-export type { RetryPolicy } from './protocol/retry-policy.js'
 export type { Subagent, SubagentDefinition, SubagentRequest } from './tools/subagents.js'
 export { functionRunner } from './runners/function-runner.js'
-export type { FunctionRunnerOptions } from './runners/function-runner.js'
 export { processRunner } from './runners/process-runner.js'
 export type { ProcessRunnerOptions } from './runners/process-options.js'
 export { createInProcessEngine } from './engine/in-process.js'
-export type { InProcessEngineOptions } from './engine/in-process.js'
 export type { Engine } from './engine/engine.js'
 
 // Tools for a model (more in `agent-tasks/tools`) and slash commands for people
 export { TaskTool } from './tools/task-tool.js'
 export { CheckAsyncTasksTool } from './tools/check-async-tasks.js'
-export { WaitForAsyncTasksTool } from './tools/wait-for-async-tasks.js'
 export type { Tool, ToolContext, ToolResult } from './tools/tool.js'
 export { completeCommandLine, runCommandLine } from './host/commands/command.js'
-export type { CommandResult, SlashCommand, TaskCommandsOptions } from './host/commands/command.js'
+export type { SlashCommand } from './host/commands/command.js'
 export { createTaskCommands } from './host/commands/task-commands.js'
 
 // Settings, time and errors
 export { parseSetting, settingDefinitions } from './async-tasks/settings.js'
 export type { Clock } from './system/clock.js'
-export type { OnError } from './isolation/error-report.js'
-export {
-  AgentTasksError,
-  DisposedError,
-  FamilyError,
-  InstanceError,
-  InvalidInputError,
-  InvalidSettingError,
-  PausedError,
-  QuestionWithdrawnError,
-  ReservationError,
-  TaskIdInUseError,
-  TaskLimitError,
-  ToolCallError,
-} from './errors.js'
+export { AgentTasksError } from './errors.js'
 export { ProcessError } from './runners/process-error.js'
 export { TaskCancelledError, TaskFailedError } from './host/task-errors.js'

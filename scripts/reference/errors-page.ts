@@ -1,10 +1,11 @@
-/** Makes docs/errors.md: every error class and every error code of the sources, with its meaning. */
-import { readdirSync } from 'node:fs'
+/** Makes docs/errors.md: every error code of the sources, with its meaning and, if it is public, its class. */
+import { readdirSync, readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { commentOf, itemsOf, sourceOf, visit } from './source.js'
 import { table } from './table.js'
 
 const BASE = 'AgentTasksError'
+const REPORTS = 'docs/reference/api-report'
 /** The source files. Those of the browser extension are left out, because its errors become results of its tools and are not thrown to users. */
 const folders = ['src', 'machines'].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -17,16 +18,14 @@ const intro = `# Errors
 
 <!-- Made by \`npm run docs:options\` from the sources. Change the comments there and run it again. -->
 
-Every error that this package throws is an \`${BASE}\` with a stable \`code\`. Compare \`code\`, or use \`instanceof\`: messages may change. In a task that failed, \`errorCode\`
-of the record has the code of what its run threw.`
+Every error that this package throws is an \`${BASE}\` with a stable \`code\`. Compare \`code\`: messages may change. Some errors have one of the fields \`field\`, \`taskId\`,
+\`owner\`, \`instanceId\` and \`pid\`, and some have a class with more fields. An error of a tool or of a server has the code that the tool or the server sent. In a task that failed, \`errorCode\` of the record has the code of what its run threw.`
 
 /** Returns the page, and a problem for each error without a description. */
 export function errorsPage(): { readonly page: string; readonly problems: readonly string[] } {
   const problems: string[] = []
   const classes = folders.flatMap((file) => classesOf(file, problems))
-  const named = new Set(
-    classes.flatMap(([, codes = '']) => [...codes.matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code)),
-  )
+  const named = new Set(classes.flatMap(([codes = '']) => [...codes.matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code)))
   const others = folders.flatMap(thrownCodes).filter(([code = '']) => !named.has(code.replaceAll('`', '')))
   const lists = [
     ['src/protocol/client-messages.ts', 'errorCodes'],
@@ -38,12 +37,16 @@ export function errorsPage(): { readonly page: string; readonly problems: readon
       return [`\`${item.name}\``, item.text]
     }),
   )
+  const listed = [...classes, ...others, ...(answers ?? []), ...(submissions ?? [])].flatMap(([codes = '']) =>
+    [...codes.matchAll(/`([A-Z_]+)`/g)].map(([, code = '']) => code),
+  )
+  problems.push(...missingCodes(new Set(listed)))
   const page = [
     intro,
-    '## Classes',
-    table(['class', 'code', 'meaning'], classes.sort(byFirst)),
+    '## Codes',
+    table(['code', 'class', 'meaning'], classes.sort(byFirst)),
     '## Further codes',
-    `Errors of the class \`${BASE}\` itself, with their messages and the folder of \`src/\` that throws them. A part that varies is shown as …, and \` / \` separates the messages of one code. If the whole message varies, the row says what it contains.`,
+    `Each with its messages and the folder of \`src/\` that throws them. A part that varies is shown as …, and \` / \` separates the messages of one code. If the whole message varies, the row says what it contains.`,
     table(['code', 'folder', 'message'], merged(others).map(withMeaning).sort(byFirst)),
     '## Answers of the task server',
     'The codes of `error` messages on a WebSocket. REST uses them as well; [the protocol](protocol.md) has their statuses, and the codes that only REST has.',
@@ -72,7 +75,24 @@ const withMeaning = ([code = '', folder = '', message = '']: readonly string[]):
 
 const byFirst = ([one = '']: readonly string[], [other = '']: readonly string[]): number => one.localeCompare(other)
 
-/** Returns the exported error classes of a file: name, codes, meaning. */
+/** Compares the codes with the type `ErrorCode`, which completes them in an editor. */
+function missingCodes(listed: ReadonlySet<string>): string[] {
+  const file = 'src/error-codes.ts'
+  const typed = new Set([...sourceOf(file).text.matchAll(/'([A-Z_]+)'/g)].map(([, code = '']) => code))
+  return [
+    ...[...listed].filter((code) => !typed.has(code)).map((code) => `${file}: ${code} is missing`),
+    ...[...typed].filter((code) => !listed.has(code)).map((code) => `${file}: nothing throws ${code}`),
+  ]
+}
+
+/** The names that the main entry points export, as their reports say (`npm run api`). */
+const publicNames = new Set(
+  readdirSync(REPORTS).flatMap((file) =>
+    [...readFileSync(`${REPORTS}/${file}`, 'utf8').matchAll(/^export class (\w+)/gm)].map(([, name]) => name),
+  ),
+)
+
+/** Returns the error classes of a file that have codes: codes, the name if it is public, meaning. */
 function classesOf(file: string, problems: string[]): string[][] {
   return sourceOf(file).statements.flatMap((statement) => {
     if (!ts.isClassDeclaration(statement) || statement.name === undefined || !isExported(statement)) return []
@@ -82,7 +102,9 @@ function classesOf(file: string, problems: string[]): string[][] {
     const comment = commentOf(statement)
     if (comment === '') problems.push(`${file}: ${name} has no description`)
     const { codes, text } = codesOf(statement)
-    return [[`\`${name}\``, codes.map((code) => `\`${code}\``).join(', '), [comment, text].join(' ').trim()]]
+    if (codes.length === 0) return []
+    const shown = publicNames.has(name) ? `\`${name}\`` : ''
+    return [[codes.map((code) => `\`${code}\``).join(', '), shown, [comment, text].join(' ').trim()]]
   })
 }
 

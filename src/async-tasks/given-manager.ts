@@ -4,7 +4,7 @@ import { AsyncTaskManager } from './manager.js'
 
 /**
  * Returns the manager.
- * @throws InvalidInputError if `getAsyncTaskManager` returns anything else
+ * @throws INVALID_INPUT if `getAsyncTaskManager` returns anything else
  */
 export function givenManager(options: { readonly getAsyncTaskManager: () => AsyncTaskManager }): AsyncTaskManager {
   const manager: unknown = options.getAsyncTaskManager()

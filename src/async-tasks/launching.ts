@@ -197,7 +197,7 @@ export class Launcher implements RunHost {
 
   /**
    * Returns the runner of a subagent.
-   * @throws InvalidInputError if `findRunner` does not know the subagent
+   * @throws INVALID_INPUT if `findRunner` does not know the subagent
    */
   knownRunner(subagentName: string, field: string, orElse = ''): Runner {
     const found = this.#findRunner?.(subagentName)
@@ -282,7 +282,7 @@ export class Launcher implements RunHost {
 
 /**
  * Returns the ids of the tasks that a launch waits for; undefined if there are none.
- * @throws InvalidInputError for a foreground launch, because its caller would wait for the other tasks too
+ * @throws INVALID_INPUT for a foreground launch, because its caller would wait for the other tasks too
  */
 function afterOf({ after = [], isForeground }: LaunchFields): readonly string[] | undefined {
   if (after.length === 0) return undefined

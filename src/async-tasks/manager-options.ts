@@ -64,7 +64,7 @@ export interface AsyncTaskManagerOptions {
   readonly maxChildrenPerTask?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
-  /** What happens to a launch when no slot is free. `refuse` (the default): it throws `TaskLimitError`. `queue`: the task waits. */
+  /** What happens to a launch when no slot is free. `refuse` (the default): it throws `TASK_LIMIT`. `queue`: the task waits. */
   readonly whenFull?: WhenFull
   /** Limits of the queue for slots. */
   readonly queue?: QueueOptions

@@ -145,9 +145,9 @@ export class AsyncTaskManager {
 
   /**
    * @param maxAsyncTasks how many tasks may run at once (-1: no limit), or options
-   * @throws InvalidSettingError for a number out of range
-   * @throws InvalidInputError for an unknown option, or one of the wrong type
-   * @throws StoreInUseError if another process uses the store
+   * @throws INVALID_SETTING for a number out of range
+   * @throws INVALID_INPUT for an unknown option, or one of the wrong type
+   * @throws STORE_IN_USE if another process uses the store
    * @throws StoreError if the store cannot be opened
    */
   constructor(maxAsyncTasks: number | AsyncTaskManagerOptions = {}) {
@@ -246,7 +246,7 @@ export class AsyncTaskManager {
   /**
    * Creates a manager with records from an earlier process. Results that were owed or leased are owed again. Tasks that were running have failed,
    * because their runs ended with that process.
-   * @throws InvalidInputError if a record is malformed, or if two records have the same id
+   * @throws INVALID_INPUT if a record is malformed, or if two records have the same id
    */
   static restore(
     records: readonly RestorableRecord[],
@@ -266,7 +266,7 @@ export class AsyncTaskManager {
 
   /**
    * Changes the limit. A lower limit does not stop running tasks.
-   * @throws InvalidSettingError for a value that is not an integer >= -1; the old limit stays in force then
+   * @throws INVALID_SETTING for a value that is not an integer >= -1; the old limit stays in force then
    */
   setMaxAsyncTasks(max: number): void {
     checkOption(max, taskLimit, ['options', 'maxAsyncTasks'])
@@ -320,10 +320,10 @@ export class AsyncTaskManager {
   /**
    * Registers a task that the caller runs itself. Without a reservation it is registered even if no slot is free. With a store, await `stored()`
    * before you start the work. A task that cannot be stored fails with `NOT_STORED`, unless it has ended before. If this method throws, no task was registered.
-   * @throws InvalidInputError for an invalid field
-   * @throws TaskIdInUseError if a task has the same id
-   * @throws ReservationError if the reservation is unknown or has expired
-   * @throws DisposedError after `dispose`
+   * @throws INVALID_INPUT for an invalid field
+   * @throws TASK_ID_IN_USE if a task has the same id
+   * @throws RESERVATION_UNKNOWN if the reservation is unknown or has expired
+   * @throws DISPOSED after `dispose`
    */
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
     const fields = parseInput(registerTaskInputSchema(), input, 'input')
@@ -345,9 +345,9 @@ export class AsyncTaskManager {
    * turn has launched. It may have ended.
    * @param runner runs the task: a function, or a definition that also has retries and limits
    * @returns the record of the task, which is running or queued. Without an `id` in the input, the id is made from the subagent's name
-   * @throws TaskLimitError if no slot is free, or the queue is full
-   * @throws FamilyError if the run named by `parentId` may not launch the task
-   * @throws InvalidInputError, TaskIdInUseError, ReservationError, DisposedError, as `registerTask` does
+   * @throws TASK_LIMIT if no slot is free, or the queue is full
+   * @throws AgentTasksError if the run named by `parentId` may not launch the task
+   * @throws INVALID_INPUT, TASK_ID_IN_USE, RESERVATION_UNKNOWN, DISPOSED, as `registerTask` does
    */
   launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), input, 'input')
@@ -370,7 +370,7 @@ export class AsyncTaskManager {
    * @param value becomes JSON of at most 256 KiB; undefined becomes null
    * @param target an active task, or the active tasks of an owner that are durable or have had a step
    * @returns the ids of the tasks that received the event, once it is stored
-   * @throws InvalidInputError for an invalid name, value or target
+   * @throws INVALID_INPUT for an invalid name, value or target
    * @throws AgentTasksError `EVENTS_FULL` if a task keeps too many events; the message names the task
    * @throws StoreError if the event cannot be stored now
    */
@@ -399,7 +399,7 @@ export class AsyncTaskManager {
    * store, the run is aborted only after the attempt to store the cancellation. Returns false if the task has ended.
    * @param options the reason in words, or an object with `reason`. It becomes `cancelReason` of the record and the message of the abort reason,
    *   shortened to 1000 characters
-   * @throws InvalidInputError for a reason that is not text; the task was not cancelled then
+   * @throws INVALID_INPUT for a reason that is not text; the task was not cancelled then
    */
   cancelTask(id: string, options: CancelOptions | string = {}): boolean {
     const { reason } = parseInput(cancelOptionsSchema(), toCancelOptions(options), 'options')
@@ -411,7 +411,7 @@ export class AsyncTaskManager {
    * Moves a task from the foreground to the background. The task takes a slot like a task launched in the background. A tool call that waits for it
    * returns at once, and the result is delivered later. But a caller that has used `launch` with `isForeground` continues to wait.
    * @returns whether the task was moved. If not, the reason: it is unknown, has ended, or already runs in the background
-   * @throws TaskLimitError if no slot is free; the task stays in the foreground then
+   * @throws TASK_LIMIT if no slot is free; the task stays in the foreground then
    */
   detachTask(id: string): DetachResult {
     return detachTask(this.registry, id)
@@ -420,7 +420,7 @@ export class AsyncTaskManager {
   /**
    * Cancels all active tasks, or those of an owner. Like `cancelTask`, it also cancels the tasks that they have launched.
    * @returns the ids of the tasks that this call cancelled
-   * @throws InvalidInputError for an invalid option; no task was cancelled then
+   * @throws INVALID_INPUT for an invalid option; no task was cancelled then
    */
   cancelAll(options: CancelOptions & { readonly owner?: string } = {}): string[] {
     const { owner, reason: given } = parseInput(cancelAllOptionsSchema(), options, 'options')
@@ -456,7 +456,7 @@ export class AsyncTaskManager {
   /**
    * Returns ended tasks, newest first. Includes tasks that this manager no longer keeps, if its store has a history.
    * @returns one page of tasks, and the cursor of the next page
-   * @throws InvalidInputError for an invalid query
+   * @throws INVALID_INPUT for an invalid query
    * @throws StoreError if the history cannot be read
    */
   history(query: TaskHistoryQuery = {}): Promise<HistoryPage<SettledTaskInfo>> {
@@ -521,7 +521,7 @@ export class AsyncTaskManager {
    * @param request `owner`: whose results (default: those of all owners); `exclusive`: refuse while the owner has another exclusive lease; `taskIds`:
    *   only these tasks; `questions`: also these open questions, if they are owed
    * @returns undefined if nothing is owed, or if an exclusive lease was refused
-   * @throws InvalidInputError for an invalid request
+   * @throws INVALID_INPUT for an invalid request
    */
   lease(
     request: {
@@ -570,7 +570,7 @@ export class AsyncTaskManager {
    * in the queue, within `queue.max`. Foreground launches are refused. A second call changes the options. With a store, a pause outlives the process.
    * @param owner whose tasks. Cannot be a run. Default: all owners
    * @returns the pause
-   * @throws InvalidInputError for an invalid owner or option, and DisposedError after `dispose`; no pause began then
+   * @throws INVALID_INPUT for an invalid owner or option, and DISPOSED after `dispose`; no pause began then
    */
   pause(owner?: string, options: PauseOptions = {}): TaskPause {
     return this.registry.use(pausing).pause(owner, options)
@@ -580,7 +580,7 @@ export class AsyncTaskManager {
    * Ends the pause of an owner. Without an owner, it ends the pause of all owners, while separate pauses of single owners continue. Waiting tasks
    * start if there are slots, and held results are delivered.
    * @returns false if there is no such pause
-   * @throws InvalidInputError for an invalid owner
+   * @throws INVALID_INPUT for an invalid owner
    */
   resume(owner?: string): boolean {
     return this.registry.use(pausing).resume(owner)
@@ -595,7 +595,7 @@ export class AsyncTaskManager {
    * Transfers the active, owed and leased tasks of an owner to the owner `to`. Without `to`, nobody receives their results. `to` may be the run of an
    * active task (`ownerOfRun`), but not a run that belongs to `owner` itself.
    * @returns the number of the transferred tasks
-   * @throws InvalidInputError for an invalid owner; no task was transferred then
+   * @throws INVALID_INPUT for an invalid owner; no task was transferred then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
@@ -608,7 +608,7 @@ export class AsyncTaskManager {
   /**
    * Waits for tasks to end. The results that it returns count as delivered. After an aborted wait they are still owed.
    * @throws the reason of the signal when it aborts
-   * @throws InvalidInputError for an invalid argument
+   * @throws INVALID_INPUT for an invalid argument
    */
   async waitFor(ids: readonly string[], options: WaitOptions = {}): Promise<WaitResult> {
     const deliveryId = this.#freshId('wait', (id) => this.registry.ledger.lease(id) !== undefined)
@@ -630,7 +630,7 @@ export class AsyncTaskManager {
    * @param answer `{ action, content? }`, or the short form for models: a text, number or boolean for a question with one field, or an object with
    *   the fields (without a field `action`)
    * @returns false if that question is not open. The run of a durable task continues when the answer is stored (`stored`)
-   * @throws InvalidInputError for an answer that does not match the question's schema or is too large for a step; the question stays open
+   * @throws INVALID_INPUT for an answer that does not match the question's schema or is too large for a step; the question stays open
    */
   answerTask(id: string, questionId: string, answer: TaskAnswer | AnswerValue): boolean {
     const entry = this.registry.history.get(id)
@@ -641,7 +641,7 @@ export class AsyncTaskManager {
    * Sends a message to the run of a task (`context.messages`). The run takes each message at most once, in the order of sending. Messages that it has
    * not taken are dropped when the task ends or the process dies.
    * @returns whether the message was accepted, and the reason if it was not
-   * @throws InvalidInputError for a message that is empty or not text
+   * @throws INVALID_INPUT for a message that is empty or not text
    */
   sendToTask(id: string, message: string): SendResult {
     return sendMessage(this.registry, id, message)
@@ -651,7 +651,7 @@ export class AsyncTaskManager {
    * Continues an ended task: launches a task of the same subagent and owner, with the same `timeoutMs`, `budget` and `concurrencyKey`. The message is
    * the goal of the new task, and its run receives the earlier result (`context.previous`). If this method throws, no task was launched.
    * @param task the id of a kept task, or a record of `history`
-   * @throws InvalidInputError for an unknown task or an invalid message
+   * @throws INVALID_INPUT for an unknown task or an invalid message
    * @throws AgentTasksError `NOT_CONTINUED` with the reason
    * @throws the errors of `launch`
    */
@@ -665,10 +665,10 @@ export class AsyncTaskManager {
    * schedules outlive the process, but they do not fire while no process is running. `onIdle` does not wait for schedules. If this method throws, no
    * schedule was created.
    * @param input one of `in` and `every` (in ms), `at` and `cron`, and one of `message` and `launch`
-   * @throws InvalidInputError for an invalid field
+   * @throws INVALID_INPUT for an invalid field
    * @throws AgentTasksError `SCHEDULE_LIMIT` if the owner has reached its maximum of schedules
    * @throws AgentTasksError `PACKAGES_MISSING` if `cron` or a local time needs the package `croner`
-   * @throws DisposedError after `dispose`
+   * @throws DISPOSED after `dispose`
    */
   schedule(input: ScheduleInput): Schedule {
     return this.registry.use(schedules).add(input)
@@ -698,7 +698,7 @@ export class AsyncTaskManager {
 
   /**
    * Reads the output of a task from a byte cursor. Returns undefined for an unknown task.
-   * @throws InvalidInputError for a cursor or size that is not an integer >= 0
+   * @throws INVALID_INPUT for a cursor or size that is not an integer >= 0
    */
   readOutput(id: string, options: ReadOutputOptions = {}): OutputChunk | undefined {
     const { cursor, maxBytes = 16_384 } = parseInput(readOutputOptionsSchema(), options, 'options')
@@ -713,7 +713,7 @@ export class AsyncTaskManager {
    * unknown task it completes at once without a value, so use `getTask` to find out whether the task exists. A slow subscriber misses output that is
    * no longer kept.
    * @param options `cursor`: the first byte to read. Default: the first byte that is kept
-   * @throws InvalidInputError for a cursor that is not an integer >= 0
+   * @throws INVALID_INPUT for a cursor that is not an integer >= 0
    */
   output$(id: string, options: Pick<ReadOutputOptions, 'cursor'> = {}): Observable<TaskOutputEvent> {
     const { cursor } = parseInput(readOutputOptionsSchema(), options, 'options')
@@ -724,10 +724,10 @@ export class AsyncTaskManager {
    * Sends an event to an owner when lines match in the output of a task, or in a file. The output so far and the last 64 KiB of the file are searched
    * too. Matching lines within 200 ms are one event. The end of the monitor is an event too. Events are delivered like results, and start a turn. If
    * this method throws, no monitor was started.
-   * @throws InvalidInputError for an invalid source or option
+   * @throws INVALID_INPUT for an invalid source or option
    * @throws AgentTasksError `MONITOR_LIMIT` if the owner has reached its maximum of monitors
    * @throws AgentTasksError `PACKAGES_MISSING` if a regular expression needs the package `re2js`
-   * @throws DisposedError after `dispose`
+   * @throws DISPOSED after `dispose`
    */
   monitor(source: MonitorSource, options: MonitorOptions): TaskMonitor {
     return this.registry.use(monitors).plan(source, options)()
@@ -760,7 +760,7 @@ export class AsyncTaskManager {
    * programs that survive, and runs the others again or reports them. Runs are aborted, and what a run returns within its grace completes its task.
    * @param options `cancel`: cancel the active tasks although there is a store. Default: false
    * @returns a promise that resolves when every run has ended or its grace period has passed. Until then the store stays open
-   * @throws InvalidInputError for an invalid option
+   * @throws INVALID_INPUT for an invalid option
    */
   dispose(options: { readonly cancel?: boolean } = {}): Promise<void> {
     checkOptions(options, { cancel: aBoolean })
@@ -823,7 +823,7 @@ export class AsyncTaskManager {
 
 /**
  * Returns the registry of a manager.
- * @throws InvalidInputError for any other value
+ * @throws INVALID_INPUT for any other value
  */
 export function registryOf(manager: AsyncTaskManager): TaskRegistry {
   if (!(manager instanceof AsyncTaskManager)) throw new InvalidInputError('manager', manager, 'an AsyncTaskManager')

@@ -42,7 +42,7 @@ export type SettingName = keyof typeof settingDefinitions
 /**
  * Parses the value of a setting: a number, or text with an integer.
  * @returns the number; -1 means no limit
- * @throws InvalidSettingError for an unknown setting, a value that is not an integer, or a number outside of the setting's range. 0 is in the range of
+ * @throws INVALID_SETTING for an unknown setting, a value that is not an integer, or a number outside of the setting's range. 0 is in the range of
  * `task-max-async` only.
  */
 export function parseSetting(name: SettingName, value: unknown): number {

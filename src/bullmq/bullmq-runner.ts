@@ -46,8 +46,8 @@ const optionTypes: OptionTypes<BullmqRunnerOptions> = {
  * Give the host a store. After a crash of the host, the next process then finds the jobs and reads their results. Without a store the jobs continue,
  * but nobody reads their results. When a worker dies, its tasks fail with `INTERRUPTED`, or run again if the subagent has `retry: { on:
  * ['interrupted'] }`.
- * @throws InvalidInputError for an invalid option
- * @throws InvalidInputError for a Redis that has no password and that other machines can reach
+ * @throws INVALID_INPUT for an invalid option
+ * @throws INVALID_INPUT for a Redis that has no password and that other machines can reach
  */
 export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {
   checkOptions(options, optionTypes)

@@ -54,8 +54,8 @@ const HIDDEN = '(not shown)'
 
 /**
  * Checks an address of Redis.
- * @throws InvalidInputError for an invalid address
- * @throws InvalidInputError for a Redis that has no password and that other machines can reach
+ * @throws INVALID_INPUT for an invalid address
+ * @throws INVALID_INPUT for a Redis that has no password and that other machines can reach
  */
 export function toRedisAddress({ connection, allowNoPassword = false }: RedisAccess): RedisAddress {
   const options = typeof connection === 'string' ? optionsOfUrl(connection) : connection

@@ -3,11 +3,10 @@
  */
 
 // A cluster of task servers
-export { bullmqCluster, type BullmqCluster, type BullmqClusterOptions } from './cluster/bullmq-cluster.js'
+export { bullmqCluster, type BullmqCluster } from './cluster/bullmq-cluster.js'
 export type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 
 // Subagents on workers
 export { bullmqRunner } from './bullmq-runner.js'
-export type { BullmqRunnerOptions } from './bullmq-runner.js'
 export { startWorker } from './start-worker.js'
-export type { AgentWorker, WorkerOptions } from './start-worker.js'
+export type { AgentWorker } from './start-worker.js'

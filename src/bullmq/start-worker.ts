@@ -81,8 +81,8 @@ export interface AgentWorker {
 
 /**
  * Starts a worker. Resolves when the worker is connected. Waits without a time limit for a Redis that cannot be reached yet.
- * @throws InvalidInputError for an invalid option
- * @throws InvalidInputError for a Redis that has no password and that other machines can reach
+ * @throws INVALID_INPUT for an invalid option
+ * @throws INVALID_INPUT for a Redis that has no password and that other machines can reach
  * @throws AgentTasksError with the code `REDIS_UNUSABLE` for a Redis that is too old, refuses the connection, is a replica, or is a node of a Redis Cluster
  */
 export async function startWorker(options: WorkerOptions): Promise<AgentWorker> {

@@ -34,7 +34,7 @@ export type JobData = z.output<ReturnType<typeof jobDataSchema>>
 
 /**
  * Makes the data of a job from the input of a run.
- * @throws InvalidInputError for an input that is larger than 1 MiB of JSON, or nested too deeply
+ * @throws INVALID_INPUT for an input that is larger than 1 MiB of JSON, or nested too deeply
  */
 export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobData {
   const plain = toWholePlainData(input)

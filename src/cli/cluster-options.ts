@@ -16,7 +16,7 @@ export interface ClusterFlags {
 
 /**
  * Returns the cluster to join; undefined if neither `--connection` nor the environment names a Redis.
- * @throws InvalidInputError for an option that needs `--connection`
+ * @throws INVALID_INPUT for an option that needs `--connection`
  * @throws AgentTasksError `PACKAGES_MISSING` when the packages for clusters are not installed
  */
 export async function readCluster(
@@ -49,8 +49,8 @@ export interface ClusterUse {
 /**
  * Returns the command tasks of the cluster. Returns undefined without `--connection` and `--cluster`: if only the configuration or the environment names
  * a Redis, it is used for subagents on workers.
- * @throws InvalidSettingError when no Redis is named
- * @throws InvalidInputError for an invalid option
+ * @throws INVALID_SETTING when no Redis is named
+ * @throws INVALID_INPUT for an invalid option
  * @throws AgentTasksError `PACKAGES_MISSING` when the packages for clusters are not installed
  */
 export async function readClusterTasks(

@@ -31,7 +31,7 @@ Examples:
     .action((file: string | undefined, { json }: { readonly json?: boolean }) => check(file, json === true, io))
 }
 
-/** @throws ConfigFileError or InvalidSettingError for the first error */
+/** @throws INVALID_CONFIG or INVALID_SETTING for the first error */
 function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   const { env } = io
   const { config, file, path: configFile, untrusted } = readToCheck(path, env)
@@ -69,7 +69,7 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
 
 /**
  * Reads a configuration file only to check it, also a file that the user has not trusted: nothing that it names is started.
- * @throws ConfigFileError
+ * @throws INVALID_CONFIG
  */
 function readToCheck(path: string | undefined, env: Environment): LoadedConfig {
   const read = loadAgentConfig(path, process.cwd(), env)

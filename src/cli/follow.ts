@@ -23,7 +23,7 @@ export interface FollowOptions {
 /**
  * Follows a task. With text output, prints progress to standard error, and then the results to standard output. With JSON output, prints each event as
  * one line.
- * @throws the errors of `TaskClient.watch`; a ConnectionError names the task
+ * @throws the errors of `TaskClient.watch`; that of a lost connection names the task
  */
 export async function followTask(client: TaskClient, taskId: string, options: FollowOptions): Promise<ExitCode> {
   const { terminal, isJson, signal, submitted, toJson = (event: TaskMessage): unknown => event } = options

@@ -5,7 +5,7 @@ import type { MCPInstanceOptions } from '../command-tasks/instances/mcp-instance
 
 /**
  * @param value `name=command args` or `name=http://...`; quotes are supported, other syntax of a shell is not
- * @throws InvalidInputError for an invalid value
+ * @throws INVALID_INPUT for an invalid value
  */
 export function parseInstanceOption(value: string): MCPInstanceOptions {
   const [, id = '', target = ''] = /^([\w.:-]+)=(.*)$/s.exec(value.trim()) ?? []
@@ -18,7 +18,7 @@ export function parseInstanceOption(value: string): MCPInstanceOptions {
   return { id, command, args }
 }
 
-/** @throws InvalidInputError for an invalid value, or when two instances have the same name */
+/** @throws INVALID_INPUT for an invalid value, or when two instances have the same name */
 export function parseInstanceOptions(values: readonly string[]): MCPInstanceOptions[] {
   const parsed = values.map(parseInstanceOption)
   const names = new Set<string>()

@@ -3,7 +3,7 @@ import { InvalidInputError } from '../errors.js'
 
 /**
  * Reads an integer.
- * @throws InvalidInputError that names the option
+ * @throws INVALID_INPUT that names the option
  */
 export function readInteger(option: string, value: string, least: number, most: number): number {
   const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN

@@ -42,7 +42,7 @@ const ending = { exitCode: 0, limitMs: 10_000 } as const
 
 /**
  * Serves until a signal ends it, or over stdio until the client disconnects. Then exits the process.
- * @throws ConfigFileError, InvalidSettingError or StoreError before the server starts
+ * @throws INVALID_CONFIG, INVALID_SETTING or StoreError before the server starts
  */
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   const { config: path, env, http = false, host, port, store, session, connection, cluster, page } = options
@@ -108,7 +108,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
 /**
  * Opens a store on a server. The MCP server itself opens a store in a folder.
  * @throws StoreError when the store cannot be opened
- * @throws InvalidSettingError for an invalid URL
+ * @throws INVALID_SETTING for an invalid URL
  */
 async function openPlace(
   place: SessionPlace | undefined,

@@ -30,7 +30,7 @@ export const TRACE_URL_OPTION = [
 
 /**
  * @param option the name of the option that sets the port, for errors
- * @throws InvalidInputError for an invalid port
+ * @throws INVALID_INPUT for an invalid port
  */
 export function readPageSettings(option: string, port: string | undefined, flags: PageFlags): PageSettings {
   const { pageTokenFile: tokenFile, traceUrl } = flags
@@ -41,8 +41,8 @@ export function readPageSettings(option: string, port: string | undefined, flags
 
 /**
  * Serves the page.
- * @throws InvalidSettingError if the given port is in use
- * @throws InvalidInputError if the file of the token cannot be used
+ * @throws INVALID_SETTING if the given port is in use
+ * @throws INVALID_INPUT if the file of the token cannot be used
  */
 export async function servePage(
   { port, tokenFile, traceUrl }: PageSettings,

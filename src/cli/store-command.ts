@@ -239,7 +239,7 @@ async function checkExists(location: string): Promise<void> {
 /**
  * Opens a store as its owner.
  * @throws StoreError when the store cannot be opened
- * @throws InvalidSettingError for an invalid location
+ * @throws INVALID_SETTING for an invalid location
  */
 function openAt(location: string): Promise<Store> {
   if (!isFolder(location)) return openStoreAt(location, 'store')

@@ -8,7 +8,7 @@ import { taskSubmitSchema } from '../protocol/task-submission.js'
 
 /**
  * @param path the path of a JSON file, or `-` for standard input
- * @throws InvalidInputError that names the file and the invalid field
+ * @throws INVALID_INPUT that names the file and the invalid field
  */
 export async function readTask(path: string, readStdin: () => Promise<string>): Promise<TaskSubmission> {
   const name = path === '-' ? 'standard input' : path

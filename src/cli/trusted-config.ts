@@ -9,7 +9,7 @@ import { createTerminal, type ProgramIO } from './terminal.js'
 
 /**
  * Writes the example configuration and records that the user trusts it.
- * @throws ConfigFileError when the file exists or cannot be written
+ * @throws INVALID_CONFIG when the file exists or cannot be written
  */
 export function initConfig(file: string, io: ProgramIO): void {
   const { bytes, mode } = writeStarterConfig(file)
@@ -24,7 +24,7 @@ export function initConfig(file: string, io: ProgramIO): void {
 
 /**
  * Records that the user trusts a file with its present content, and prints what the file can start.
- * @throws ConfigFileError when the file cannot be trusted
+ * @throws INVALID_CONFIG when the file cannot be trusted
  */
 export function trustConfig(file: string, io: ProgramIO): void {
   let config: AgentConfig | undefined

@@ -14,7 +14,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 /**
  * Returns the URL of the Redis.
  * @param why what the Redis is needed for, for the error
- * @throws InvalidSettingError when no URL is set
+ * @throws INVALID_SETTING when no URL is set
  */
 export function redisAccess({ workers }: AgentConfig, env: Environment, option: string | undefined, why: string) {
   const connection = option ?? workers.connection ?? env[CONNECTION_VARIABLE]
@@ -26,7 +26,7 @@ export function redisAccess({ workers }: AgentConfig, env: Environment, option: 
 
 /**
  * Returns the URL of the Redis for workers.
- * @throws InvalidSettingError when no URL is set
+ * @throws INVALID_SETTING when no URL is set
  */
 export const workersAccess = (config: AgentConfig, env: Environment, option?: string) =>
   redisAccess(config, env, option, 'a subagent runs on workers')
@@ -63,7 +63,7 @@ export async function sentSubagents(
 
 /**
  * Returns the subagents that a worker runs, by name.
- * @throws InvalidSettingError when the configuration has no such subagent
+ * @throws INVALID_SETTING when the configuration has no such subagent
  */
 export function workerSubagents(config: AgentConfig, folder: string): Record<string, SubagentDefinition> {
   const subagents = config.subagents.filter(({ runsOn }) => runsOn === 'workers')

@@ -3,7 +3,6 @@ import { AgentTasksError } from '../errors.js'
 
 /** The server answered with an error. `code` is the code that the server sent; docs/protocol.md lists the codes. */
 export class TaskServerError extends AgentTasksError {
-  override readonly name = 'TaskServerError'
   /** The HTTP status; undefined when the answer came over a WebSocket. */
   readonly status: number | undefined
 
@@ -33,15 +32,12 @@ export type ConnectionErrorCode =
 
 /** The request has no valid answer: there is no connection, it was lost, or the answer does not follow the protocol. `code` says which. */
 export class ConnectionError extends AgentTasksError {
-  override readonly name = 'ConnectionError'
   declare readonly code: ConnectionErrorCode
 }
 
 /** The server no longer has the task, because it was restarted or the task ended too long ago. */
 export class TaskExpiredError extends AgentTasksError {
-  override readonly name = 'TaskExpiredError'
-  /** The id of the task. */
-  readonly taskId: string
+  override readonly taskId: string
 
   constructor(taskId: string) {
     super('TASK_EXPIRED', `The server no longer has task ${taskId}, so the outcome of the task is unknown.`)

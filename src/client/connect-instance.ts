@@ -123,12 +123,12 @@ export interface ConnectedInstance {
  * Registers functions of this process as an instance of a server. Resolves when the instance can take calls.
  * The server sends queued commands as soon as the instance is registered, so a tool may be called before this promise resolves.
  * @param url the HTTP URL of the server, such as `http://127.0.0.1:3300`
- * @throws InvalidInputError for an invalid URL, an unknown option, an option of a wrong type, or two tools of the same name
- * @throws InvalidInputError for a `secretFile` that others can read, that is damaged, or that belongs to another instance
- * @throws InvalidSettingError for a number out of its range
- * @throws TaskServerError when the server refuses the registration; its `code`, such as `UNAUTHORIZED`, comes from the server
- * @throws ConnectionError `CONNECTION_FAILED` when the server redirects, or cannot be reached within `connectTimeoutMs`
- * @throws ConnectionError `BAD_ANSWER` when the server names a socket on another host, or without TLS although `url` has TLS
+ * @throws INVALID_INPUT for an invalid URL, an unknown option, an option of a wrong type, or two tools of the same name
+ * @throws INVALID_INPUT for a `secretFile` that others can read, that is damaged, or that belongs to another instance
+ * @throws INVALID_SETTING for a number out of its range
+ * @throws AgentTasksError when the server refuses the registration; its `code`, such as `UNAUTHORIZED`, comes from the server
+ * @throws AgentTasksError `CONNECTION_FAILED` when the server redirects, or cannot be reached within `connectTimeoutMs`
+ * @throws AgentTasksError `BAD_ANSWER` when the server names a socket on another host, or without TLS although `url` has TLS
  */
 export async function connectInstance(url: string, options: ConnectInstanceOptions): Promise<ConnectedInstance> {
   checkOptions(options, optionTypes)

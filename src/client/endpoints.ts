@@ -14,7 +14,7 @@ const SOCKET_PATH = '/ws'
 
 /**
  * @param url the HTTP URL of a server, whose socket is at `/ws`, or the URL of its client socket
- * @throws InvalidInputError for anything but an http, https, ws or wss URL
+ * @throws INVALID_INPUT for anything but an http, https, ws or wss URL
  */
 export function parseEndpoints(url: string): Endpoints {
   const parsed = parseUrl(url)
@@ -35,7 +35,7 @@ export function parseEndpoints(url: string): Endpoints {
  * A server that listens on all addresses does not know its public address, and names a loopback address. The host of `http` replaces it.
  * @param http the base of the server's REST routes
  * @param given the URL that the server named
- * @throws ConnectionError `BAD_ANSWER` for a URL of another host, and for one without TLS when `http` has TLS
+ * @throws AgentTasksError `BAD_ANSWER` for a URL of another host, and for one without TLS when `http` has TLS
  */
 export function workerSocketOf(http: string, given: string): string {
   const [server, socket] = [new URL(http), URL.canParse(given) ? new URL(given) : undefined]

@@ -2,18 +2,17 @@
 
 // The client of a task server
 export { createTaskClient } from './task-client.js'
-export type { TaskClient, TaskClientOptions, TaskList, TaskSubmission } from './task-client.js'
+export type { TaskClient, TaskList } from './task-client.js'
 export type { TaskMessage } from './session.js'
 
 // The worker's side of a WebSocket instance
 export { connectInstance } from './connect-instance.js'
-export type { ConnectedInstance, ConnectInstanceOptions } from './connect-instance.js'
+export type { ConnectedInstance } from './connect-instance.js'
 export { instanceTool } from '../protocol/instance-tools.js'
 export type { InstanceTool, InstanceToolContext } from '../protocol/instance-tools.js'
 
 // Errors
 export { AgentTasksError } from '../errors.js'
-export { ConnectionError, TaskExpiredError, TaskServerError } from './client-errors.js'
 export { errorCodes } from '../protocol/client-messages.js'
 
 // Tasks and messages

@@ -42,7 +42,7 @@ export type Reconnection = (attempt: number, downMs: number) => number | undefin
 /**
  * @param options `false` turns reconnection off
  * @param defaultGiveUpMs the default of `giveUpMs`
- * @throws InvalidSettingError when `maxMs` is less than `initialMs`; `reconnectOption` checks the rest
+ * @throws INVALID_SETTING when `maxMs` is less than `initialMs`; `reconnectOption` checks the rest
  */
 export function createReconnection(
   options: ReconnectOptions | false = {},

@@ -18,8 +18,8 @@ export interface RestOptions {
 
 /**
  * Sends a POST if there is a body, and otherwise a GET.
- * @throws TaskServerError when the server answers with an error
- * @throws ConnectionError when there is no valid answer
+ * @throws AgentTasksError when the server answers with an error
+ * @throws AgentTasksError when there is no valid answer
  */
 export async function callRest<T extends z.ZodType>(
   options: RestOptions,

@@ -23,7 +23,7 @@ export interface SecretFile {
 /**
  * Opens the file of a worker. The file may be absent.
  * @param instanceId the id of the instance, if the caller has chosen one
- * @throws InvalidInputError when the file is damaged, belongs to another instance, is readable by others, or cannot be read or written
+ * @throws INVALID_INPUT when the file is damaged, belongs to another instance, is readable by others, or cannot be read or written
  */
 export function openSecretFile(file: string, instanceId: string | undefined): SecretFile {
   if (!isNode) throw new InvalidInputError(FIELD, file, 'no value, because secretFile works only in Node')

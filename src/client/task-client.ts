@@ -124,7 +124,7 @@ const watchOptionTypes: OptionTypes<WatchOptions> = {
   onSnapshot: aFunction,
 }
 
-/** A client of a task server. Methods reject with `TaskServerError`, whose `code` comes from the server, or with `ConnectionError`. */
+/** A client of a task server. Methods reject with an `AgentTasksError`, whose `code` comes from the server or says why there is no answer. */
 export interface TaskClient {
   /** The current state of the connection. */
   readonly connection: ConnectionState
@@ -140,10 +140,10 @@ export interface TaskClient {
    * The watch starts with the iteration, and ends when the loop is left. A watch that starts right after `submit` gets all events.
    *
    * A slow consumer or a lost connection may miss progress messages, never the `task_complete`. When a lost connection cannot be restored
-   * within `reconnect.giveUpMs`, the iteration throws a ConnectionError. The task may still be running then.
-   * @throws TaskExpiredError while iterating, when the server no longer has the task
-   * @throws TaskServerError `TASK_NOT_FOUND` while iterating, when the server never had the task
-   * @throws ConnectionError while iterating, when the connection fails or the client is closed
+   * within `reconnect.giveUpMs`, the iteration throws `CONNECTION_LOST`. The task may still be running then.
+   * @throws TASK_EXPIRED while iterating, when the server no longer has the task
+   * @throws AgentTasksError `TASK_NOT_FOUND` while iterating, when the server never had the task
+   * @throws AgentTasksError while iterating, when the connection fails or the client is closed
    */
   watch(taskId: string, options?: WatchOptions): AsyncIterable<TaskMessage, undefined>
   /** One page of tasks, newest first. */
@@ -153,21 +153,21 @@ export interface TaskClient {
   /**
    * Returns the whole result of a command. Events and tasks have a `resultRef` in place of a `result` that is too large for them.
    * @param index the index of the command, from 0
-   * @throws TaskServerError `RESULT_NOT_FOUND` when the command has no result
-   * @throws TaskServerError `TASK_NOT_FOUND` when the server does not have the task
+   * @throws AgentTasksError `RESULT_NOT_FOUND` when the command has no result
+   * @throws AgentTasksError `TASK_NOT_FOUND` when the server does not have the task
    */
   result(taskId: string, index: number): Promise<unknown>
   /**
    * Cancels a task. Resolves with false when the task had already ended.
-   * @throws TaskServerError `TASK_NOT_FOUND` when the server does not have the task
+   * @throws AgentTasksError `TASK_NOT_FOUND` when the server does not have the task
    */
   cancel(taskId: string): Promise<boolean>
   /** The instances that can run commands. */
   instances(): Promise<readonly InstanceSummary[]>
   /**
    * Pauses an instance: its queued tasks do not start until `resumeInstance`.
-   * @throws TaskServerError `INVALID_INSTANCE` when the server does not have the instance
-   * @throws TaskServerError `NOT_SUPPORTED` when the server belongs to a cluster
+   * @throws AgentTasksError `INVALID_INSTANCE` when the server does not have the instance
+   * @throws AgentTasksError `NOT_SUPPORTED` when the server belongs to a cluster
    */
   pauseInstance(instanceId: string): Promise<void>
   /** Lets the queued tasks of a paused instance start again. Throws the same errors as `pauseInstance`. */
@@ -180,8 +180,8 @@ export interface TaskClient {
 
 /**
  * Creates a client. It connects at the first request or watch, and reconnects while a request or a watch needs the connection.
- * @throws InvalidInputError for an invalid URL, an unknown option, or an option of a wrong type
- * @throws InvalidSettingError for a number out of its range
+ * @throws INVALID_INPUT for an invalid URL, an unknown option, or an option of a wrong type
+ * @throws INVALID_SETTING for a number out of its range
  */
 export function createTaskClient(options: TaskClientOptions): TaskClient {
   checkOptions(options, optionTypes)
@@ -220,7 +220,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     })
   }
 
-  /** @throws ConnectionError when the client is closed */
+  /** @throws AgentTasksError when the client is closed */
   function restOptions(): RestOptions {
     closing.signal.throwIfAborted()
     return { baseUrl: endpoints.http, token, fetch, signal: closing.signal, clock, timeoutMs: requestTimeoutMs }

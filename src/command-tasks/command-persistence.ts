@@ -62,7 +62,7 @@ export class CommandPersistence {
 
   /**
    * Opens the store.
-   * @throws StoreInUseError when another process has the store
+   * @throws STORE_IN_USE when another process has the store
    * @throws StoreError when the store cannot be read
    */
   constructor({ store, clock, report, outbox }: CommandPersistenceOptions) {

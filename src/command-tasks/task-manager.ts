@@ -102,10 +102,10 @@ export class TaskManager {
 
   /**
    * Creates a task manager.
-   * @throws InvalidSettingError for a number out of its range
-   * @throws InvalidInputError for an unknown or invalid option
+   * @throws INVALID_SETTING for a number out of its range
+   * @throws INVALID_INPUT for an unknown or invalid option
    * @throws AgentTasksError with the code `INSTANCES_IN_USE` when another manager uses these instances
-   * @throws StoreInUseError when another process has the store
+   * @throws STORE_IN_USE when another process has the store
    * @throws StoreError when the store cannot be opened
    */
   constructor(options: TaskManagerOptions) {
@@ -209,7 +209,7 @@ export class TaskManager {
    * With a store, the task starts after it was stored (see `stored`). If it cannot be stored, it is withdrawn: `getTask` does not find it, and no
    * event is emitted.
    * @returns the id of the task, and its position among the unfinished tasks of the instance, from 1; an error and a code if the task was refused
-   * @throws InvalidInputError for an unknown or invalid option
+   * @throws INVALID_INPUT for an unknown or invalid option
    */
   submitTask(message: TaskSubmitMessage, options: SubmitOptions = {}): SubmitResult {
     checkOptions(options, submitOptionTypes)
@@ -301,7 +301,7 @@ export class TaskManager {
    * Pauses an instance: its queued tasks do not start until `resumeInstance`. A running task continues, and tasks can still be submitted. With a
    * store, the pause outlasts the process.
    * @returns false when the instance is paused already, or after `dispose`
-   * @throws InstanceError with the code `INSTANCE_UNKNOWN` when the instance is not connected and has no tasks
+   * @throws AgentTasksError with the code `INSTANCE_UNKNOWN` when the instance is not connected and has no tasks
    */
   pauseInstance(instanceId: string): boolean {
     const { paused } = this.#lanes
@@ -397,7 +397,7 @@ export class TaskManager {
   /**
    * Reads ended tasks, the latest first. If the store has a history, the result includes tasks that the manager has already dropped.
    * @returns a page of tasks, and a cursor for the next page
-   * @throws InvalidInputError for an invalid query
+   * @throws INVALID_INPUT for an invalid query
    * @throws StoreError when the history cannot be read
    */
   async history(query: CommandTaskHistoryQuery = {}): Promise<HistoryPage<Task>> {
@@ -426,7 +426,7 @@ export class TaskManager {
    * Drops tasks that ended longer ago than `maxAge`.
    * @param maxAge the age in ms. Default `retentionMs`
    * @returns the number of dropped tasks
-   * @throws InvalidInputError when `maxAge` is not a number; no task is dropped then
+   * @throws INVALID_INPUT when `maxAge` is not a number; no task is dropped then
    */
   cleanupTasks(maxAge: number = this.#retentionMs): number {
     // NaN would silently drop no task, because every comparison with NaN is false.
@@ -451,7 +451,7 @@ export class TaskManager {
    * Running commands are aborted, and what a command returns within its grace period is stored. Resolves when every running command has settled, or
    * its grace period has passed.
    * @param options `cancel`: cancel the running tasks although there is a store. Default: false
-   * @throws InvalidInputError for an invalid option
+   * @throws INVALID_INPUT for an invalid option
    */
   dispose(options: { readonly cancel?: boolean } = {}): Promise<void> {
     checkOptions(options, { cancel: aBoolean })

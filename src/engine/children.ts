@@ -35,8 +35,8 @@ export interface RunChildren {
    * Waits for tasks to end and takes their results. The wait also ends when the run is aborted or its task ends.
    * @param ids the tasks to wait for. Default: all tasks of the run
    * @throws the signal's reason when it aborts
-   * @throws InvalidInputError for an invalid argument
-   * @throws FamilyError `DEADLOCK` if the tasks wait for this run themselves
+   * @throws INVALID_INPUT for an invalid argument
+   * @throws AgentTasksError `DEADLOCK` if the tasks wait for this run themselves
    */
   waitFor(ids?: readonly string[], options?: WaitOptions): Promise<WaitResult>
   /** Cancels a task of this run, and the tasks that it has launched. Returns false if the task has ended or is not a task of this run. */

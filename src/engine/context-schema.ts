@@ -12,7 +12,7 @@ type Params = RunInput['params']
  * Validates `params.context` with the schema of the runner. If there is no context, the schema validates an empty object.
  * @param field the name of the params in errors
  * @returns the params. Their `context` is what the schema has returned
- * @throws InvalidInputError for the first field that does not match the schema
+ * @throws INVALID_INPUT for the first field that does not match the schema
  */
 export function checkedParams(
   { contextSchema }: { readonly contextSchema?: z.ZodType },

@@ -112,7 +112,7 @@ const isFunction = <Input, Result extends RunResult>(
 /**
  * Validates a value and converts it to a single definition.
  * @param name the name of the value in errors
- * @throws InvalidInputError for a value that is not a runner
+ * @throws INVALID_INPUT for a value that is not a runner
  */
 export function toFlatRunner(value: unknown, name: string): ResolvedRunner & Named {
   // A function has no fields to check, and most launches have one.

@@ -77,14 +77,14 @@ function onUncaught(error: unknown): void {
  * started have ended. The first signal begins the disposal, and different signals after it change nothing. If a signal comes again at least one second
  * after it first came, these programs are killed and the process exits at once.
  *
- * During the disposal, an uncaught TaskCancelledError or DisposedError is ignored. Any other uncaught error is printed, and the exit code is 1. You
+ * During the disposal, an uncaught error with the code `TASK_CANCELLED` or `DISPOSED` is ignored. Any other uncaught error is printed, and the exit code is 1. You
  * can handle such errors yourself with a listener for `uncaughtException`.
  *
  * You may call this function several times. It has no effect outside Node.
  * @param target what to dispose: the result of `createAgentTasks`, a manager, a server, or a function
  * @returns an unsubscribe function
- * @throws InvalidInputError for an invalid target or option
- * @throws InvalidSettingError for a number out of range
+ * @throws INVALID_INPUT for an invalid target or option
+ * @throws INVALID_SETTING for a number out of range
  */
 export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignalsOptions = {}): () => void {
   const dispose = disposerOf(target)

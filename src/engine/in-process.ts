@@ -16,7 +16,7 @@ const optionTypes: OptionTypes<InProcessEngineOptions> = { clock: aClock, onErro
 
 /**
  * Creates an engine that calls the functions of runs in this process.
- * @throws InvalidInputError for an unknown option, or one of the wrong type
+ * @throws INVALID_INPUT for an unknown option, or one of the wrong type
  */
 export function createInProcessEngine(options: InProcessEngineOptions = {}): Engine {
   checkOptions(options, optionTypes)

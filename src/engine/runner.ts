@@ -47,9 +47,9 @@ export interface RunContext extends RunSteps {
    *   Without a schema the content is `{ answer: string }`
    * @param options `signal`: withdraws the question when it aborts; `name`: distinguishes questions that a durable task asks at the same time
    * @returns the answer. If `action` is `accept`, `content` matches the schema. Otherwise there is no content
-   * @throws QuestionWithdrawnError when the task ends or is overdue, or the signal aborts. A durable task receives an error with the same name and
+   * @throws QUESTION_WITHDRAWN when the task ends or is overdue, or the signal aborts. A durable task receives an error with the same name and
    *   code
-   * @throws InvalidInputError for a malformed question
+   * @throws INVALID_INPUT for a malformed question
    * @throws in a durable task also the errors of `step`
    */
   readonly ask: (question: TaskQuestionInput, options?: AskOptions) => Promise<TaskAnswer>
@@ -64,7 +64,7 @@ export interface RunContext extends RunSteps {
    * Stores the session of the program or agent, and its working directory. Another task can later continue the task in this session. If called several
    * times, the last call counts. Has no effect on a worker.
    * @param id at most 200 letters, digits, `_`, `.`, `:` and `-`; the first is a letter or digit
-   * @throws InvalidInputError for any other id
+   * @throws INVALID_INPUT for any other id
    */
   setSession(id: string, options?: { readonly cwd?: string }): void
   /** The telemetry span of this run, to pass to other processes (`TRACEPARENT`). Absent without telemetry. */
@@ -76,16 +76,16 @@ export interface RunContext extends RunSteps {
    *
    * In a durable task a launch is a step: a later run launches nothing again and receives the records of the same tasks.
    * @param runner default: what `findRunner` of the manager returns for the subagent's name
-   * @throws FamilyError if this run may not launch the task
-   * @throws TaskLimitError if no slot is free
-   * @throws TaskIdInUseError, InvalidInputError, DisposedError, as the `launch` of the manager
+   * @throws AgentTasksError if this run may not launch the task
+   * @throws TASK_LIMIT if no slot is free
+   * @throws TASK_ID_IN_USE, INVALID_INPUT, DISPOSED, as the `launch` of the manager
    */
   readonly launch: (input: ChildTaskInput, runner?: Runner) => ActiveTaskInfo
   /** The tasks that this run has launched. */
   readonly children: RunChildren
   /**
    * Adds to the usage of the task. The usage counts toward the budget of the task and the totals of its owner. Has no effect after the task has ended.
-   * @throws InvalidInputError for an amount that is not a finite number >= 0
+   * @throws INVALID_INPUT for an amount that is not a finite number >= 0
    */
   spend(amount: SpentAmount): void
   /** Aborts when the task has exceeded its budget. Return what you have so far, because `signal` aborts when the time to conclude is over. */

@@ -47,7 +47,7 @@ export interface RunSteps {
    * @throws AgentTasksError `STEP_NESTED` inside the work of another step
    * @throws AgentTasksError `STEP_LIMIT` for a result that is too large, or too many steps
    * @throws AgentTasksError `RUN_ENDED` when this run is over
-   * @throws InvalidInputError for an invalid argument
+   * @throws INVALID_INPUT for an invalid argument
    * @throws the reason of `signal` when the run must stop
    */
   readonly step: <T>(name: string, work: () => T | Promise<T>, options?: StepOptions) => Promise<T>

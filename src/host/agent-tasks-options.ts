@@ -145,7 +145,7 @@ export const agentTasksOptionTypes = {
 
 /**
  * Returns the value of each setting, or its default.
- * @throws InvalidSettingError for an unknown setting or a value out of range
+ * @throws INVALID_SETTING for an unknown setting or a value out of range
  */
 export function readSettings(settings: AgentTasksSettings): Record<SettingName, number> {
   for (const name of Object.keys(settings)) {

@@ -67,10 +67,10 @@ export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknow
    * owner of the task receives it. With `whenFull: 'queue'`, the task waits while no slot is free.
    * @param name a key of `subagents`. Names that only `resolveSubagent` knows are not accepted
    * @param goal what the subagent shall achieve, in words
-   * @throws InvalidInputError for an invalid option, or for an unknown subagent (the message lists the known ones)
-   * @throws TaskLimitError when no slot is free and the task may not wait, or when the queue is full
-   * @throws TaskIdInUseError, FamilyError as `AsyncTaskManager.launch` does
-   * @throws DisposedError after `dispose`. With each of these errors, no task is launched
+   * @throws INVALID_INPUT for an invalid option, or for an unknown subagent (the message lists the known ones)
+   * @throws TASK_LIMIT when no slot is free and the task may not wait, or when the queue is full
+   * @throws TASK_ID_IN_USE, and the errors of families, as `AsyncTaskManager.launch` does
+   * @throws DISPOSED after `dispose`. With each of these errors, no task is launched
    */
   launch<Name extends keyof Known & string>(
     name: Name,
@@ -83,7 +83,7 @@ export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknow
    * Moves a foreground task to the background (`AsyncTaskManager.detachTask`). The tool call that waits for the task returns at once, and the result
    * is delivered later.
    * @returns whether the task was moved. If not, the reason: the task is unknown, has ended, or already runs in the background
-   * @throws TaskLimitError when no slot is free; the task then stays in the foreground
+   * @throws TASK_LIMIT when no slot is free; the task then stays in the foreground
    */
   readonly detach: (id: string) => DetachResult
   /**
@@ -94,8 +94,8 @@ export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknow
    * the same as the tool. It moves to the background after `afterSeconds`, or with `detach`. The result of a background call is delivered later.
    * After a crash, the task of a running call fails with `INTERRUPTED`.
    * @returns a tool of the same kind. With `choice`, its input has the parameter `run_in_background`. Its result may be a `BackgroundTask`
-   * @throws InvalidInputError for an invalid option, an unknown kind of tool, or a tool that already has the parameter
-   * @throws InvalidSettingError for a time out of its range
+   * @throws INVALID_INPUT for an invalid option, an unknown kind of tool, or a tool that already has the parameter
+   * @throws INVALID_SETTING for a time out of its range
    */
   background<T, const Mode extends BackgroundMode>(tool: T, options: BackgroundOptions<Mode>): InBackground<T, Mode>
   /** Pauses an owner, or all owners without an argument: no further task starts until `resume` (`AsyncTaskManager.pause`). */
@@ -120,8 +120,8 @@ export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknow
    * Returns a conversation, and opens it if it is not open. The same id gives the same object while the conversation is open: it is dropped when it has
    * been idle for `conversationIdleMs`, which loses nothing.
    * @param id the owner of the tasks of this conversation
-   * @throws InvalidInputError for an invalid id or option, and for other options than those with which the conversation was opened
-   * @throws DisposedError after `dispose`
+   * @throws INVALID_INPUT for an invalid id or option, and for other options than those with which the conversation was opened
+   * @throws DISPOSED after `dispose`
    */
   readonly conversation: (id: string, options?: ConversationOptions<Answer>) => Conversation<Known, Answer>
   /**
@@ -133,17 +133,17 @@ export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknow
   /**
    * Returns ended tasks, newest first. If the store has a history, they include tasks that are not in memory any more. Default: the tasks of all
    * owners.
-   * @throws InvalidInputError for an invalid query
+   * @throws INVALID_INPUT for an invalid query
    * @throws StoreError when the history cannot be read
    */
   readonly history: (query?: TaskHistoryQuery) => Promise<HistoryPage<SettledTaskInfo>>
   /**
    * Watches a task, a program or a file, and wakes an owner when a line matches (`AsyncTaskManager.monitor`). Default owner: that of the host. A
    * program must be allowed by `commands`; it ends with its monitor. With each of the errors, no monitor is started.
-   * @throws InvalidInputError for an invalid source or option
-   * @throws TaskLimitError when no slot is free for the program
+   * @throws INVALID_INPUT for an invalid source or option
+   * @throws TASK_LIMIT when no slot is free for the program
    * @throws AgentTasksError with the code `MONITOR_LIMIT` when there are too many monitors
-   * @throws DisposedError after `dispose`
+   * @throws DISPOSED after `dispose`
    */
   readonly monitor: (source: MonitorSource | MonitoredCommand, options: MonitorOptions) => TaskMonitor
   /** Returns the monitors of an owner, or all monitors, in the order of their start. */
@@ -171,7 +171,7 @@ export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknow
   readonly getSetting: (name: SettingName) => number
   /**
    * Changes a setting.
-   * @throws InvalidSettingError for a value out of range; the old value stays
+   * @throws INVALID_SETTING for a value out of range; the old value stays
    */
   readonly setSetting: (name: SettingName, value: number | string) => void
   /**
@@ -193,7 +193,7 @@ export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknow
    * Stops all callbacks, and ends the tasks as `AsyncTaskManager.dispose` does: without a store they are cancelled, with a store they are kept for the
    * next process. Resolves when every run has ended, or its grace period has passed.
    * @param options `cancel`: cancel the active tasks although there is a store. Default: false
-   * @throws InvalidInputError for an invalid option
+   * @throws INVALID_INPUT for an invalid option
    */
   readonly dispose: (options?: { readonly cancel?: boolean }) => Promise<void>
   /** Calls `dispose`, for `await using`. */
@@ -211,8 +211,8 @@ export interface AgentTasksWithCommands<Known extends Subagents = Subagents, Ans
 
 /**
  * Creates the background tasks of one agent host: a task manager, and the reminders, auto-trigger, tools and slash commands that use it.
- * @throws InvalidInputError for an invalid option
- * @throws InvalidSettingError for an unknown setting, or a value out of range
+ * @throws INVALID_INPUT for an invalid option
+ * @throws INVALID_SETTING for an unknown setting, or a value out of range
  * @example
  * ```ts
  * const turns = createTurns(async (text) => console.log('To the model:', text)) // call your model here

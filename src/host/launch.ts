@@ -51,7 +51,7 @@ const NAMES_CHARS = 1000
 
 /**
  * Starts a task and creates its handle.
- * @throws InvalidInputError for an unknown subagent
+ * @throws INVALID_INPUT for an unknown subagent
  * @throws the errors of `AsyncTaskManager.launch`
  */
 export function launchTask(
@@ -85,7 +85,7 @@ export function launchTask(
 
 /**
  * Returns the params of a launch, with the context. If the subagent has no schema for the context, params may have any fields.
- * @throws InvalidInputError for an invalid context, or for an unknown field in params
+ * @throws INVALID_INPUT for an invalid context, or for an unknown field in params
  */
 function paramsOf({ params, context }: LaunchOptions, subagent: Subagent): LaunchOptions['params'] {
   if (context !== undefined && !isObject(context)) throw new InvalidInputError('context', context, 'an object')

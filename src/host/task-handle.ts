@@ -35,7 +35,7 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
    * Read `result` before you iterate over the events, and await it later. If it rejects before you await it, the process does not report an unhandled
    * rejection. With a store, a result that you read shortly before a crash is delivered to the owner again, marked as a possible repeat.
    *
-   * Rejects with `TaskFailedError` or `TaskCancelledError`. After `dispose` with a store, rejects with `DisposedError`: the task is kept, and the
+   * Rejects with `TaskFailedError` or `TaskCancelledError`. After `dispose` with a store, rejects with `DISPOSED`: the task is kept, and the
    * next process delivers the result to the owner. Rejects with `StoreError` when the store cannot be written;
    * the result then stays undelivered, and the next read tries again.
    */
@@ -53,19 +53,19 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
    * Cancels the task, and the tasks that its run has launched.
    * @param reason the reason in words; the record and the error of `result` contain it
    * @returns false if the task has ended
-   * @throws InvalidInputError for a reason that is not text; the task is not cancelled then
+   * @throws INVALID_INPUT for a reason that is not text; the task is not cancelled then
    */
   cancel(reason?: CancelOptions | string): boolean
   /**
    * Moves the task to the background, if it was launched with `isForeground` (`AsyncTaskManager.detachTask`).
    * @returns whether the task was moved, or else the reason
-   * @throws TaskLimitError when no slot is free; the task then stays in the foreground
+   * @throws TASK_LIMIT when no slot is free; the task then stays in the foreground
    */
   detach(): DetachResult
   /**
    * Sends a message to the run of the task, which reads it from `context.messages`.
    * @returns whether the message was accepted, or else the reason
-   * @throws InvalidInputError for a message that is empty or not text
+   * @throws INVALID_INPUT for a message that is empty or not text
    */
   send(message: string): SendResult
   /**
@@ -73,7 +73,7 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
    * @param questionId the id of the question
    * @param answer `{ action, content? }`. Or, as a short form, an object with the fields of the answer, or the value of its only field
    * @returns false if the question is not open
-   * @throws InvalidInputError for an answer that does not match the question's schema; the question then stays open
+   * @throws INVALID_INPUT for an answer that does not match the question's schema; the question then stays open
    */
   answer(questionId: string, answer: TaskAnswer | AnswerValue): boolean
 }

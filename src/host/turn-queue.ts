@@ -37,8 +37,8 @@ export interface AgentTurns<Answer> {
    * @returns the agent's answer
    * @throws the error that `respond` throws
    * @throws the reason of `signal` when it aborts before the turn begins
-   * @throws DisposedError after `dispose`
-   * @throws InvalidInputError for an unknown or invalid option
+   * @throws DISPOSED after `dispose`
+   * @throws INVALID_INPUT for an unknown or invalid option
    */
   readonly take: (text: string, options?: TakeTurnOptions) => Promise<Answer>
   /**
@@ -58,7 +58,7 @@ export interface AgentTurns<Answer> {
    * Suspends the running turn, for example because a person has to approve a tool call. Call it in `respond` before that resolves. Then the turn is not
    * over: the agent is busy, no other turn begins, the time limit of a delivery stops, and the results in the turn stay leased, until `resume` or
    * `abandon`. The promise of `take` resolves with the answer of `respond`. If `respond` rejects, the turn has failed.
-   * @throws InvalidInputError when no turn runs
+   * @throws INVALID_INPUT when no turn runs
    */
   readonly suspend: () => void
   /**
@@ -66,7 +66,7 @@ export interface AgentTurns<Answer> {
    * @param run takes the signal of the turn
    * @returns the answer of `run`
    * @throws the error that `run` throws; the turn has failed then
-   * @throws InvalidInputError when no turn is suspended
+   * @throws INVALID_INPUT when no turn is suspended
    */
   readonly resume: (run: (signal: AbortSignal) => Answer | PromiseLike<Answer>) => Promise<Answer>
   /**
@@ -122,7 +122,7 @@ interface QueuedTurn<Answer, Message> {
  * ```
  *
  * @param respond runs one turn. The next turn begins when the promise of `respond` has settled
- * @throws InvalidInputError when `respond` is not a function
+ * @throws INVALID_INPUT when `respond` is not a function
  */
 export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer> {
   if (typeof respond !== 'function') throw new InvalidInputError('respond', respond, 'a function')

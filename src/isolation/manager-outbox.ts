@@ -47,7 +47,7 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
   readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
   readonly #afterWrite: ManagerOutboxOptions<Item>['afterWrite']
 
-  /** @throws InvalidInputError if `inspect` is neither a function nor an observer */
+  /** @throws INVALID_INPUT if `inspect` is neither a function nor an observer */
   constructor({ clock, report, inspect, notify, afterWrite, ...rest }: ManagerOutboxOptions<Item>) {
     this.#clock = clock
     this.#report = report

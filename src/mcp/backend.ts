@@ -162,9 +162,9 @@ export interface Backend {
 
 /**
  * Creates the backend, and begins its work. Connects no instance.
- * @throws InvalidInputError for an invalid configuration
+ * @throws INVALID_INPUT for an invalid configuration
  * @throws StoreError when the store cannot be opened
- * @throws InvalidSettingError for a setting that needs a store, when there is none
+ * @throws INVALID_SETTING for a setting that needs a store, when there is none
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
   const backend = prepareBackend(options)
@@ -174,9 +174,9 @@ export function createBackend(options: McpServerOptions = {}): Backend {
 
 /**
  * Creates a backend whose work begins later (`begin`). Until then no task of the store is touched, and nothing is started.
- * @throws InvalidInputError for an invalid configuration
+ * @throws INVALID_INPUT for an invalid configuration
  * @throws StoreError when the store cannot be read
- * @throws InvalidSettingError for a setting that needs a store, when there is none
+ * @throws INVALID_SETTING for a setting that needs a store, when there is none
  */
 export function prepareBackend(options: McpServerOptions = {}): Backend {
   const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock, telemetry } = options

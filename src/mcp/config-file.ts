@@ -41,7 +41,7 @@ export interface LoadedConfig {
  * @param cwd the directory to look in; default: the working directory
  * @param env the variables `XDG_CONFIG_HOME` and `HOME`, which locate the user's records of trust; default: `process.env`
  * @returns the configuration, and where it comes from
- * @throws ConfigFileError when the file cannot be read, is not JSON, or contains an invalid value
+ * @throws INVALID_CONFIG when the file cannot be read, is not JSON, or contains an invalid value
  */
 export function loadAgentConfig(
   path?: string,
@@ -58,7 +58,7 @@ export function loadAgentConfig(
 
 /**
  * Reads a configuration file as `loadAgentConfig` does, for a command that runs the programs of the file.
- * @throws ConfigFileError also when the file that was found is not trusted
+ * @throws INVALID_CONFIG also when the file that was found is not trusted
  */
 export function loadTrustedConfig(path: string | undefined, env: Environment): LoadedConfig {
   const read = loadAgentConfig(path, process.cwd(), env)
@@ -75,7 +75,7 @@ function loaded(file: string, read: (file: string) => Buffer): LoadedConfig {
  * @param content the parsed JSON of the file
  * @param file the name of the file in errors
  * @returns the configuration with all defaults
- * @throws ConfigFileError for the first invalid value
+ * @throws INVALID_CONFIG for the first invalid value
  */
 export function parseAgentConfig(content: unknown, file: string): AgentConfig {
   const parsed = agentConfigSchema.safeParse(content)
@@ -103,7 +103,7 @@ function shortLine(text: string): string {
 
 /**
  * Parses and checks the bytes of a configuration file.
- * @throws ConfigFileError when the bytes are not JSON, or a value is invalid
+ * @throws INVALID_CONFIG when the bytes are not JSON, or a value is invalid
  */
 export function parseConfigBytes(bytes: Buffer, file: string): AgentConfig {
   let content: unknown

@@ -115,7 +115,7 @@ export class FormRounds {
   /**
    * Begins a round of a call. In a later round, the answers of the user are given to the tasks.
    * @returns a text for the model instead of a round when the state of the call is not valid any more
-   * @throws ProtocolError -32602 for a state of another owner or tool
+   * @throws PROTOCOL_ERROR -32602 for a state of another owner or tool
    */
   async begin(call: FormCall): Promise<FormRound | string> {
     const { context, owner, tool } = call

@@ -64,11 +64,11 @@ const MAX_NESTING = 100
 /**
  * Serves MCP over streamable HTTP, for clients of protocol versions 2025 and 2026-07-28.
  * @returns the server, once it listens
- * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
+ * @throws INVALID_INPUT for an invalid configuration, or an unknown or wrong option
  * @throws StoreError when the store cannot be opened
- * @throws InvalidSettingError when the port is in use
- * @throws InvalidSettingError when the address is not a loopback address and no token is configured
- * @throws InvalidSettingError for a setting that needs a store, when there is none
+ * @throws INVALID_SETTING when the port is in use
+ * @throws INVALID_SETTING when the address is not a loopback address and no token is configured
+ * @throws INVALID_SETTING for a setting that needs a store, when there is none
  */
 export async function startMcpHttpServer(options: McpHttpServerOptions = {}): Promise<McpHttpServer> {
   checkOptions(options, { ...serverOptionTypes, host: aName, port: integerFrom(0) })
@@ -113,7 +113,7 @@ export async function listenWith(
   }
 }
 
-/** @throws InvalidSettingError when other machines could connect without a token */
+/** @throws INVALID_SETTING when other machines could connect without a token */
 function createHttpAccess({ host, tokens, allowedHosts, allowedOrigins }: AgentConfig['http']): Access {
   if (!isLoopback(host) && tokens.length === 0) {
     throw new InvalidSettingError('http.host', host, 'a loopback address, or http.tokens with at least one token')

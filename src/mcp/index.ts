@@ -2,13 +2,12 @@
 
 // Servers
 export { startMcpStdioServer } from './stdio.js'
-export type { McpStdioServer, McpStdioServerOptions } from './stdio.js'
+export type { McpStdioServer } from './stdio.js'
 export { startMcpHttpServer } from './http.js'
-export type { McpHttpServer, McpHttpServerOptions } from './http.js'
+export type { McpHttpServer } from './http.js'
 export { disposeOnSignals } from '../engine/dispose-on-signals.js'
 
 // Configuration
 export { loadAgentConfig, parseAgentConfig } from './config-file.js'
-export type { LoadedConfig } from './config-file.js'
 export { agentConfigJsonSchema, agentConfigSchema, CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 export type { AgentConfig } from '../protocol/agent-config.js'

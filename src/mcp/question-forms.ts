@@ -68,7 +68,7 @@ export function showsForms(elicitation: object | undefined): boolean {
   return elicitation !== undefined && ('form' in elicitation || Object.keys(elicitation).length === 0)
 }
 
-/** @throws ProtocolError -32602 when the answer does not match the schema of its question; the question stays open */
+/** @throws PROTOCOL_ERROR -32602 when the answer does not match the schema of its question; the question stays open */
 export function answerTo({ id, schema }: TaskQuestion, response: unknown): TaskAnswer {
   const name = `inputResponses.${id}`
   try {

@@ -40,7 +40,7 @@ export function sessionPlace(
 
 /**
  * Creates the store of a server without opening it. Returns undefined if no store is configured.
- * @throws InvalidSettingError for a setting that needs a store, or another kind of store
+ * @throws INVALID_SETTING for a setting that needs a store, or another kind of store
  */
 export function createSession(config: AgentConfig, options: SessionOptions, clock: Clock): SessionOfStore | undefined {
   const isKept = (task: StoredTask): boolean => isStillKept(task, clock.now() - config.tasks.retentionMs)
@@ -66,7 +66,7 @@ export function createSession(config: AgentConfig, options: SessionOptions, cloc
   return undefined
 }
 
-/** @throws InvalidSettingError if a subagent has `survivesHost` */
+/** @throws INVALID_SETTING if a subagent has `survivesHost` */
 function refuseSurviving({ subagents }: AgentConfig, expected: string): void {
   const at = subagents.findIndex(({ survivesHost }) => survivesHost)
   if (at !== -1) throw new InvalidSettingError(`subagents[${at}].survivesHost`, true, expected)

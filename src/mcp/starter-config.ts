@@ -30,7 +30,7 @@ const MODE = 0o644
 /**
  * Writes the example configuration. Never overwrites a file.
  * @returns the content and the mode of the file
- * @throws ConfigFileError when the file exists or cannot be written
+ * @throws INVALID_CONFIG when the file exists or cannot be written
  */
 export function writeStarterConfig(file: string): { readonly bytes: Buffer; readonly mode: number } {
   const bytes = Buffer.from(`${JSON.stringify({ $schema: schemaFor(file), ...starterConfig }, null, 2)}\n`)

@@ -37,9 +37,9 @@ export interface McpStdioServer {
 /**
  * Serves MCP over stdio, for clients of protocol versions 2025 and 2026-07-28.
  * @returns the server, which already reads messages
- * @throws InvalidInputError for an invalid configuration, or an unknown or wrong option
+ * @throws INVALID_INPUT for an invalid configuration, or an unknown or wrong option
  * @throws StoreError when the store cannot be used
- * @throws InvalidSettingError for a setting that needs a store, when there is none
+ * @throws INVALID_SETTING for a setting that needs a store, when there is none
  */
 export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStdioServer {
   checkOptions(options, {

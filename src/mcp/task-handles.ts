@@ -72,7 +72,7 @@ export interface TaskState {
 
 export interface TaskHandles {
   create(started: StartedTask, owner: string): TaskHandle
-  /** @throws ProtocolError -32602, the same for another owner's task as for an unknown id */
+  /** @throws PROTOCOL_ERROR -32602, the same for another owner's task as for an unknown id */
   find(taskId: string, owner: string): TaskHandle
   /** The handles of an owner, in the order of creation, whose place is greater than `after`. */
   list(owner: string, after: number): TaskHandle[]

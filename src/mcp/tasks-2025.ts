@@ -120,8 +120,8 @@ export const relatedTo = (taskId: string) => ({ [RELATED_TASK]: { taskId } })
 
 /**
  * Starts a call of a tool as an MCP task. The argument `async: true` is dropped, because the client follows the task itself.
- * @throws ProtocolError -32601 for a tool that cannot be called as a task
- * @throws ProtocolError -32602 or -32603 with the reason when the task does not start
+ * @throws PROTOCOL_ERROR -32601 for a tool that cannot be called as a task
+ * @throws PROTOCOL_ERROR -32602 or -32603 with the reason when the task does not start
  */
 export async function startTask(
   tool: McpTool,
@@ -159,7 +159,7 @@ async function hasEnded(
   throw new ProtocolError(ProtocolErrorCode.InternalError, why)
 }
 
-/** @throws ProtocolError with the error that the call threw */
+/** @throws PROTOCOL_ERROR with the error that the call threw */
 function resultOf({ started: { taskId }, end }: TaskHandle): Result {
   const outcome = end?.outcome
   if (outcome?.type === 'error') throw new ProtocolError(outcome.code, outcome.message, outcome.data)
@@ -174,7 +174,7 @@ function statusOf({ end }: TaskHandle, isAsking: boolean): WireStatus {
   return outcome.type === 'error' || outcome.result.isError === true ? 'failed' : 'completed'
 }
 
-/** @throws ProtocolError -32602 for an unknown cursor */
+/** @throws PROTOCOL_ERROR -32602 for an unknown cursor */
 function placeOf(cursor = '0'): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor)
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'cursor: expected the nextCursor of an earlier result.')

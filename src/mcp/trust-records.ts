@@ -71,7 +71,7 @@ function stateOf(record: string, path: string, sha256: string): TrustState {
 /**
  * Records that the user trusts a file. Replaces an earlier record of the file.
  * @returns the paths of the records that were written
- * @throws ConfigFileError when there is no folder, or none can be written
+ * @throws INVALID_CONFIG when there is no folder, or none can be written
  */
 export function writeTrust(path: string, sha256: string, env: Environment): string[] {
   const folders = trustFolders(env)

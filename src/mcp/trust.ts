@@ -58,7 +58,7 @@ export function judgeFoundFile(folder: string, env: Environment): JudgedFile | u
  * @param given the path of the file
  * @param check called with the content before it is trusted; throws when the content is not a configuration
  * @returns the paths of the records that were written
- * @throws ConfigFileError when the file cannot be trusted
+ * @throws INVALID_CONFIG when the file cannot be trusted
  */
 export function trustFile(given: string, env: Environment, check: (bytes: Buffer, file: string) => void): string[] {
   const file = resolve(given)
@@ -75,7 +75,7 @@ export function trustFile(given: string, env: Environment, check: (bytes: Buffer
 
 /**
  * Records that the user trusts a file with this content, which the caller has read or written.
- * @throws ConfigFileError when the file cannot be trusted
+ * @throws INVALID_CONFIG when the file cannot be trusted
  */
 export function trustBytes(file: string, bytes: Buffer, mode: number, env: Environment): string[] {
   const path = realPathOf(file)

@@ -10,7 +10,7 @@ export const UNTRUSTED =
 /**
  * The answer to a call of any tool, even of one that is not listed, because the client may have listed the tools while the file was trusted.
  * @param asTask whether the client asked for a task of 2025-11-25
- * @throws ProtocolError if the client asked for a task, because the answer to it cannot be a result
+ * @throws PROTOCOL_ERROR if the client asked for a task, because the answer to it cannot be a result
  */
 export function refuseCall(untrusted: UntrustedFile, asTask: boolean): CallToolResult {
   const text = answerUntrusted(untrusted, process.env)

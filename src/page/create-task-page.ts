@@ -112,8 +112,8 @@ const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * Serves a page that shows tasks live and acts on them. The server listens on a loopback address only.
- * @throws InvalidInputError if an option is unknown, wrong or missing
- * @throws InvalidSettingError if the port is in use, or if `host` is not a loopback address
+ * @throws INVALID_INPUT if an option is unknown, wrong or missing
+ * @throws INVALID_SETTING if the port is in use, or if `host` is not a loopback address
  */
 export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage> {
   checkOptions(options, optionTypes)
@@ -213,7 +213,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
   }
 }
 
-/** @throws InvalidInputError if the value is neither a host nor a manager */
+/** @throws INVALID_INPUT if the value is neither a host nor a manager */
 function managerOf(tasks: unknown): AsyncTaskManager | undefined {
   if (tasks === undefined) return undefined
   const { getAsyncTaskManager } = Object(tasks) as Partial<AgentTasks>

@@ -1,2 +1,2 @@
 /** `agent-tasks/page`: a page that shows tasks live and acts on them. */
-export { createTaskPage, type TaskPage, type TaskPageOptions } from './create-task-page.js'
+export { createTaskPage, type TaskPage } from './create-task-page.js'

@@ -86,8 +86,8 @@ function titled(schema: Readonly<Record<string, unknown>>): Readonly<Record<stri
 
 /**
  * Launches a task of a subagent.
- * @throws InvalidInputError if the subagent is unknown or a field is wrong
- * @throws TaskLimitError if the host has too many tasks
+ * @throws INVALID_INPUT if the subagent is unknown or a field is wrong
+ * @throws TASK_LIMIT if the host has too many tasks
  * @throws StoreError if the launch cannot be stored
  */
 export async function launchForPage(sources: Sources, name: string, body: unknown): Promise<Again> {

@@ -19,7 +19,7 @@ export interface PageFeature {
   readonly taskActions?: Readonly<
     Record<string, (page: PageParts, entry: PageEntry, body: unknown) => Answer | Promise<Answer>>
   >
-  /** What can be read with parameters, by its path. Throws InvalidInputError for a wrong parameter. */
+  /** What can be read with parameters, by its path. Throws `INVALID_INPUT` for a wrong parameter. */
   readonly queries?: Readonly<Record<string, (page: PageParts, parameters: URLSearchParams) => Promise<object>>>
 }
 

@@ -26,7 +26,7 @@ export async function whyNotAgain(sources: Sources, { key }: PageEntry): Promise
 
 /**
  * Runs a task again. If it throws, nothing has changed.
- * @throws TaskLimitError if the host has too many tasks
+ * @throws TASK_LIMIT if the host has too many tasks
  * @throws StoreError if the history cannot be read or the new task cannot be stored
  */
 export async function runAgain(sources: Sources, key: string): Promise<Again> {

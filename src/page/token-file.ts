@@ -22,7 +22,7 @@ export const randomToken = (): string => randomBytes(24).toString('base64url')
 /**
  * Returns the token in a file. If the file does not exist, creates it with a random token, so that only its owner can read it.
  * @param field the name of the setting, for errors
- * @throws InvalidInputError if other users can read the file, if it is not a regular file, or if its text is not a token
+ * @throws INVALID_INPUT if other users can read the file, if it is not a regular file, or if its text is not a token
  * @throws Error from the file system, if the file cannot be created
  */
 export function tokenOfFile(file: string, field: string): string {

@@ -14,7 +14,7 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f][13579bd
 
 /**
  * @param field the name of the setting, for errors
- * @throws InvalidInputError if the template is not an http or https URL with `{trace_id}` after its host
+ * @throws INVALID_INPUT if the template is not an http or https URL with `{trace_id}` after its host
  */
 export function checkTraceUrl(template: string, field: string): void {
   const [one, other] = ['0', 'f'].map((digit) => urlOf(filled(template, digit.repeat(32), digit.repeat(16))))

@@ -60,7 +60,7 @@ export function describeTool({ name, description, inputSchema }: InstanceTool) {
 /**
  * Runs a tool. When the tool fails, the promise resolves with a result that has `isError`.
  * @param isAborted whether the call was aborted
- * @throws the reason of the abort when the call was aborted; a ToolCallError when the tool throws one
+ * @throws the reason of the abort when the call was aborted; the error of a refused call when the tool throws one
  */
 export async function runTool(
   tool: InstanceTool,

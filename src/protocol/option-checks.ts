@@ -29,9 +29,9 @@ export type OptionTypes<Options> = { readonly [Name in NameOf<Options>]-?: Optio
 /**
  * Checks options. TypeScript checks them as well, but not for callers in JavaScript.
  * @param path the name of the options in errors
- * @throws InvalidInputError for an unknown name, and names the nearest known one
- * @throws InvalidInputError for a missing value and for a value of a wrong type
- * @throws InvalidSettingError for a number out of its range
+ * @throws INVALID_INPUT for an unknown name, and names the nearest known one
+ * @throws INVALID_INPUT for a missing value and for a value of a wrong type
+ * @throws INVALID_SETTING for a number out of its range
  */
 export function checkOptions<Options>(
   options: Options,
@@ -50,8 +50,8 @@ const suggestedOf = (types: Readonly<Record<string, OptionType>>): readonly stri
 /**
  * Checks only the names of options.
  * @param suggested the names that an error may name
- * @throws InvalidInputError for an unknown name, and names the nearest known one
- * @throws InvalidInputError for a value that is not an object
+ * @throws INVALID_INPUT for an unknown name, and names the nearest known one
+ * @throws INVALID_INPUT for a value that is not an object
  */
 export function checkOptionNames(
   options: unknown,

@@ -7,7 +7,7 @@ import { KNOWN_FIELD } from './strict-object.js'
 /**
  * Parses a value by a schema.
  * @param name the name of the value in errors
- * @throws InvalidInputError for the first invalid field
+ * @throws INVALID_INPUT for the first invalid field
  */
 export function parseInput<T extends z.ZodType>(schema: T, value: unknown, name: string): z.output<T> {
   const result = schema.safeParse(value)

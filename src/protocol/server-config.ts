@@ -240,7 +240,7 @@ interface Leaf extends LeafMeta {
 
 /**
  * Determines the value of every setting.
- * @throws InvalidSettingError for the first invalid setting; its message shows no secret
+ * @throws INVALID_SETTING for the first invalid setting; its message shows no secret
  */
 export function resolveServerConfig(sources: ConfigSources = {}): ServerConfig {
   const leaves = leavesOf(serverConfigSchema)

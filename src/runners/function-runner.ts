@@ -15,7 +15,7 @@ export interface FunctionRunnerOptions {
  * `final_message` of the output; undefined is an empty output; an object is the whole output
  * @param options whether the function takes messages
  * @returns a runner for `AsyncTaskManager.launch`
- * @throws InvalidInputError when `fn` is not a function, or an option is unknown or wrong
+ * @throws INVALID_INPUT when `fn` is not a function, or an option is unknown or wrong
  */
 export function functionRunner(fn: RunFunction, options: FunctionRunnerOptions = {}): OutputRunner {
   if (typeof fn !== 'function') throw new InvalidInputError('fn', fn, 'a function')

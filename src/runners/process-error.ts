@@ -23,9 +23,20 @@ export interface ProcessFailure {
 }
 
 /**
- * A program did not start, failed, or printed output that could not be read. `code` is `PROCESS_NOT_STARTED`, `PROCESS_FAILED`, `PROCESS_OUTPUT` or
- * `PROCESS_ABORTED`.
+ * `PROCESS_NOT_STARTED`, `PROCESS_FAILED`: the program did not start, or failed. `PROCESS_OUTPUT`: its output could not be read. `ACP_PROTOCOL`: an agent did not answer as
+ * ACP requires. `ACP_AUTH_REQUIRED`: it needs a sign-in. `ACP_REFUSED`, `ACP_FAILED`: it refused the goal, or failed.
  */
+type ProcessErrorCode =
+  | 'PROCESS_NOT_STARTED'
+  | 'PROCESS_FAILED'
+  | 'PROCESS_OUTPUT'
+  | 'PROCESS_ABORTED'
+  | 'ACP_PROTOCOL'
+  | 'ACP_AUTH_REQUIRED'
+  | 'ACP_REFUSED'
+  | 'ACP_FAILED'
+
+/** A program did not start, failed, or printed output that could not be read. */
 export class ProcessError extends AgentTasksError implements ProcessFailure {
   override readonly name: string = 'ProcessError'
   /** The path or name of the program. */
@@ -34,7 +45,7 @@ export class ProcessError extends AgentTasksError implements ProcessFailure {
   readonly signal?: NodeJS.Signals
   readonly stderr: string
 
-  constructor(code: string, message: string, failure: ProcessFailure, options?: ErrorOptions) {
+  constructor(code: ProcessErrorCode, message: string, failure: ProcessFailure, options?: ErrorOptions) {
     super(code, message, options)
     const { command, exitCode, signal, stderr = '' } = failure
     this.command = command

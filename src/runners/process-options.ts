@@ -137,7 +137,7 @@ const processOptionsSchema = lazily(() =>
 
 /**
  * Validates and copies the options.
- * @throws InvalidInputError with the name of the option
+ * @throws INVALID_INPUT with the name of the option
  */
 export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSettings {
   const schema = processOptionsSchema()

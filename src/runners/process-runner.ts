@@ -36,7 +36,7 @@ import { followProgram, startSurviving } from './surviving-program.js'
  * left the group. Windows has no process groups, so only the program itself is ended there.
  * @param options the program to run, its arguments, and how to parse its output
  * @returns a runner, as a subagent of `createAgentTasks` or for `AsyncTaskManager.launch`
- * @throws InvalidInputError with the name of the option that is unknown or wrong
+ * @throws INVALID_INPUT with the name of the option that is unknown or wrong
  * @throws ProcessError `PROCESS_NOT_STARTED` outside Node
  */
 export function processRunner(options: ProcessRunnerOptions): OutputRunner {

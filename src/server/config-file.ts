@@ -6,7 +6,7 @@ import type { ServerConfig } from '../protocol/server-config.js'
 
 /**
  * @param setting what has named the file, for errors
- * @throws InvalidSettingError when the file cannot be read or is not JSON
+ * @throws INVALID_SETTING when the file cannot be read or is not JSON
  */
 export function readConfigFile(path: string | undefined, setting = 'CONFIG_FILE'): unknown {
   if (path === undefined || path === '') return undefined

@@ -9,20 +9,18 @@ export { disposeOnSignals } from '../engine/dispose-on-signals.js'
 
 // Command tasks without the server
 export { TaskManager } from '../command-tasks/task-manager.js'
-export type { SubmitResult, TaskManagerOptions } from '../command-tasks/options.js'
+export type { TaskManagerOptions } from '../command-tasks/options.js'
 export { InstanceManager } from '../command-tasks/instances/instance-manager.js'
-export type { InstanceEntry, InstanceManagerOptions } from '../command-tasks/instances/instance-manager.js'
+export type { InstanceEntry } from '../command-tasks/instances/instance-manager.js'
 export { handleMCPRequest } from '../command-tasks/instances/mcp-request.js'
-export type { MCPRequestContext } from '../command-tasks/instances/mcp-request.js'
 export type { MCPRequest, MCPResponse } from '../protocol/tool-calls.js'
 
 // What runs commands
 export { localInstance } from '../command-tasks/instances/local-instance.js'
-export type { LocalInstanceOptions } from '../command-tasks/instances/local-instance.js'
 export { instanceTool } from '../protocol/instance-tools.js'
 export type { InstanceTool, InstanceToolContext } from '../protocol/instance-tools.js'
 export { mcpInstance } from '../command-tasks/instances/mcp-instance.js'
-export type { MCPInstance, MCPInstanceOptions } from '../command-tasks/instances/mcp-instance.js'
+export type { MCPInstance } from '../command-tasks/instances/mcp-instance.js'
 export type { Instance, ToolCall, ToolDescription } from '../command-tasks/instances/instance.js'
 export type { ToolCallResult } from '../protocol/tool-result.js'
 

@@ -55,7 +55,7 @@ export interface RestOptions {
   readonly toolCalls: ToolCalls
   readonly countConnected: () => number
   /**
-   * Registers a worker. Throws `InstanceError` when the id is in use, and an AgentTasksError `TOO_MANY_REGISTRATIONS` when too many registrations are
+   * Registers a worker. Throws `INSTANCE_ID_IN_USE` when the id is in use, and `TOO_MANY_REGISTRATIONS` when too many registrations are
    * unused.
    */
   readonly register: (request: RegisterRequest, isBrowser: boolean) => Eventually<RegisterResponse>

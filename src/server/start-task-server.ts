@@ -122,7 +122,7 @@ export interface TaskServer {
    * Accepts no new tasks, and waits for running ones. Then it closes all sockets and instances. Without a store, tasks that have not ended are cancelled,
    * and subscribers get the `complete` of every task. With a store they are left to the next server. Further calls return the same promise.
    * @param options.drainMs how long running tasks may take, in ms; Infinity for any time. Default: `tasks.drainMs`
-   * @throws InvalidInputError when `drainMs` is not a number >= 0; then the server keeps running
+   * @throws INVALID_INPUT when `drainMs` is not a number >= 0; then the server keeps running
    */
   close(options?: { readonly drainMs?: number }): Promise<void>
   /** The same as `close()`. */
@@ -137,8 +137,8 @@ const SPARE_CONNECTIONS = 1000
 
 /**
  * Starts a server for command tasks: REST, Server-Sent Events and WebSocket.
- * @throws InvalidSettingError for an invalid setting, or a port that is in use
- * @throws InvalidInputError for an unknown option, or an option of a wrong type
+ * @throws INVALID_SETTING for an invalid setting, or a port that is in use
+ * @throws INVALID_INPUT for an unknown option, or an option of a wrong type
  * @throws StoreError when the store cannot be opened
  */
 export async function startTaskServer(options: TaskServerOptions = {}): Promise<TaskServer> {

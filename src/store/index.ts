@@ -4,10 +4,9 @@
 export { memoryStore } from './memory-store.js'
 export type { MemoryStore } from './memory-store.js'
 export { readStore, sqliteStore } from './sqlite/sqlite-store.js'
-export type { SqliteStoreOptions } from './sqlite/sqlite-store.js'
 export { openStore } from './open-store.js'
-export type { OpenStore, RemoteStore } from './open-store.js'
-export { StoreError, StoreInUseError } from './store-errors.js'
+export type { RemoteStore } from './open-store.js'
+export { StoreError } from './store-errors.js'
 
 // The history of ended tasks
 export { readSqliteHistory } from './history/sqlite-history.js'

@@ -11,7 +11,7 @@ export interface RemoteStore {
   readonly name: string
   /**
    * Connects, takes ownership of the store, and reads it.
-   * @throws StoreInUseError while another process owns the store
+   * @throws STORE_IN_USE while another process owns the store
    * @throws StoreError when the store cannot be reached or read; the store is left unchanged
    */
   connect(): Promise<OpenStore>
@@ -20,9 +20,9 @@ export interface RemoteStore {
 /**
  * Opens a store. A store on a server must be opened before a manager can use it. For other stores this is optional.
  * @returns the open store. A manager closes it; close it yourself if no manager uses it
- * @throws StoreInUseError while another process owns the store
+ * @throws STORE_IN_USE while another process owns the store
  * @throws StoreError when the store cannot be reached or read; the store is left unchanged
- * @throws InvalidInputError for a value that is not a store
+ * @throws INVALID_INPUT for a value that is not a store
  */
 export async function openStore(store: Store | RemoteStore): Promise<OpenStore> {
   if (isRemote(store)) return store.connect()

@@ -38,7 +38,7 @@ const openings = new WeakMap<Store, Opening>()
 
 /**
  * Opens the store for a user, or joins the user that has opened it.
- * @throws StoreInUseError while another user of the same kind, or another process, uses the store
+ * @throws STORE_IN_USE while another user of the same kind, or another process, uses the store
  * @throws StoreError when the store cannot be read
  */
 export function useStore<User extends StoreUser>(store: Store, user: User): OpenedStore<User> {

@@ -30,7 +30,7 @@ export type StoreErrorCode =
 
 /** A store cannot be opened, read or written. The content of the store is unchanged. */
 export class StoreError extends AgentTasksError {
-  override readonly name: string = 'StoreError'
+  override readonly name = 'StoreError'
   declare readonly code: StoreErrorCode
   /** The row that cannot be written; undefined when the error has another cause. */
   readonly row: StoreRow | undefined
@@ -58,9 +58,7 @@ export function rowError(file: string, row: StoreRow, cause: unknown): StoreErro
 
 /** Another process owns the store. */
 export class StoreInUseError extends StoreError {
-  override readonly name = 'StoreInUseError'
-  /** The id of the process that owns the store; undefined when it is unknown. */
-  readonly pid: number | undefined
+  override readonly pid: number | undefined
 
   /** @param other who owns the store and what to use in place of it, in words */
   constructor(store: string, pid: number | undefined, other?: { readonly owner: string; readonly instead: string }) {

@@ -168,7 +168,7 @@ export interface Store {
   readonly directory?: string | undefined
   /**
    * Takes ownership of the store and reads it. A store has one owner at a time, until `close` or the end of the process.
-   * @throws StoreInUseError while another process owns the store
+   * @throws STORE_IN_USE while another process owns the store
    * @throws StoreError when the store cannot be read; the store is left unchanged
    */
   open(): StoreContents
@@ -194,7 +194,7 @@ export interface Store {
          * before the transaction ends.
          * @throws StoreError `STORE_LOST` when this process does not own the store any more
          * @throws AgentTasksError `LEASE_ENDED` when there is no such row
-         * @throws InvalidInputError when the client is in no transaction, or in one that has written nothing
+         * @throws INVALID_INPUT when the client is in no transaction, or in one that has written nothing
          * @throws the error of the client
          */
         accept(

@@ -10,7 +10,7 @@ import { openAtOnce } from './regular-file.js'
  * Returns the text of a file; undefined if the file does not exist. Reads at most `maxBytes + 1` bytes, so that the caller can detect a file that is
  * too long.
  * @param field the name of the setting with the path, for errors
- * @throws InvalidInputError for a file that other users can read, that cannot be read, or that is not a regular file
+ * @throws INVALID_INPUT for a file that other users can read, that cannot be read, or that is not a regular file
  */
 export function readPrivate(file: string, field: string, maxBytes: number): string | undefined {
   const { closeSync, fstatSync, readSync } = nodeBuiltin('node:fs')

@@ -63,7 +63,7 @@ const optionTypes: OptionTypes<Given> = {
   settleTicks: atLeast(1),
 }
 
-/** @throws InvalidInputError for the first invalid field */
+/** @throws INVALID_INPUT for the first invalid field */
 export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World, Input, Disk>): void {
   const fields = options as unknown as Given
   checkOptions<Given>(fields, optionTypes)
@@ -79,7 +79,7 @@ export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World,
 
 /**
  * @param crashes the value of the option `crashes`
- * @throws InvalidInputError for the first invalid actor or step
+ * @throws INVALID_INPUT for the first invalid actor or step
  */
 export function checkRaceActors(actors: unknown, crashes: unknown): asserts actors is RaceActors<unknown> {
   if (typeof actors !== 'object' || actors === null) {

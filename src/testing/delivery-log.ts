@@ -55,7 +55,7 @@ export type DeliveryLogEntry = z.output<typeof deliveryLogEntrySchema>
  * Parses a delivery log.
  * @param log the text of a file with one JSON entry per line (empty lines are skipped), or parsed entries
  * @returns the entries, in order
- * @throws InvalidInputError for an invalid entry, with the line, the field, the received value and what was expected
+ * @throws INVALID_INPUT for an invalid entry, with the line, the field, the received value and what was expected
  * @example
  * const log = parseDeliveryLog(await readFile('deliveries.jsonl', 'utf8'))
  */

@@ -35,7 +35,7 @@ export interface DeliveryRecorder {
   wrapTurn(triggerAgentTurn: TriggerAgentTurn): TriggerAgentTurn
   /**
    * Checks the entries so far, as `checkDeliveryLog` does.
-   * @throws InvalidInputError for an invalid option
+   * @throws INVALID_INPUT for an invalid option
    */
   check(options?: DeliveryCheckOptions): DeliveryVerdict
   /** The entries so far as text, with one JSON entry per line. */

@@ -35,7 +35,7 @@ const optionsSchema = strictObject({
  * @param log entries, or the text of a file with one JSON entry per line
  * @param options what counts as stranded, and how far times may go back
  * @returns the problems that were found, and counts
- * @throws InvalidInputError for an invalid entry or option
+ * @throws INVALID_INPUT for an invalid entry or option
  * @example
  * const verdict = checkDeliveryLog(await readFile('deliveries.jsonl', 'utf8'), { graceMs: 60_000 })
  * if (!verdict.isClean) console.error(verdict.lost, verdict.duplicated, verdict.outOfOrder, verdict.stranded)

@@ -48,7 +48,7 @@ const MOST_FEW_ORDERS = 10_000
  * @param options the race and how to explore it
  * @returns how many runs and orders were explored without a failure
  * @throws RaceError for a failure, with the shortest failing order that was found, as a timeline and as a regression test
- * @throws InvalidInputError for an invalid option
+ * @throws INVALID_INPUT for an invalid option
  * @throws AgentTasksError `RACE_TOO_LONG` when exhaustive mode finds more than `maxOrders` orders
  * @throws AgentTasksError `RACE_NOT_DETERMINISTIC` when two runs of the same order differ
  * @throws AgentTasksError `RACE_NOT_RUN` when fast-check made no run

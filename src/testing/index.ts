@@ -7,7 +7,7 @@
 export { exploreRaces } from './explore-races.js'
 export type { RaceSummary } from './explore-races.js'
 export { replayRace } from './replay-race.js'
-export type { ReplayOptions, ReplaySummary } from './replay-race.js'
+export type { ReplaySummary } from './replay-race.js'
 export { RaceError } from './race-error.js'
 export type { Race, RaceGenerator, RaceOptions } from './race-options.js'
 
@@ -22,17 +22,15 @@ export type { ManualClock } from './manual-clock.js'
 
 // Waiting without real time
 export { runUntilEvent, runUntilSettled, runUntilState } from './run-until.js'
-export type { RunUntilOptions } from './run-until.js'
 
 // A model of the manager, and commands that compare a manager with it
 export { managerCommands } from './manager-commands.js'
 export { compareManager, createManagerPair, managerCommand } from './manager-pair.js'
-export type { ManagerCommand, ManagerPair, ManagerPairOptions } from './manager-pair.js'
+export type { ManagerCommand, ManagerPair } from './manager-pair.js'
 export { managerModel } from './manager-model.js'
 
 // Arbitraries
 export { raceScripts, taskEvents, taskInputs, taskOutputs } from './arbitraries.js'
-export type { RaceScriptOptions, TaskInputOptions } from './arbitraries.js'
 
 // Contracts: test cases for an engine, lane or store of your own
 export { engineContract } from './engine-contract.js'

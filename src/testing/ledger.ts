@@ -2,7 +2,6 @@
 export { deliveryLogEntrySchema, parseDeliveryLog } from './delivery-log.js'
 export type { DeliveryLogEntry } from './delivery-log.js'
 export { checkDeliveryLog } from './delivery-verdict.js'
-export type { DeliveryCheckOptions } from './delivery-verdict.js'
 export type { DeliveryVerdict } from './delivery-accounts.js'
 export { recordDeliveryLog } from './delivery-recorder.js'
-export type { DeliveryRecorder, DeliveryRecorderOptions } from './delivery-recorder.js'
+export type { DeliveryRecorder } from './delivery-recorder.js'

@@ -50,7 +50,7 @@ export function managerCommands(): fc.Arbitrary<ManagerCommand>[] {
   ]
 }
 
-/** An error of the model. Only its name is compared. */
+/** An error of the model. Its name is compared with the code of an error of the manager. */
 class Refusal extends Error {
   constructor(override readonly name: string) {
     super(name)
@@ -63,10 +63,10 @@ const pick = <T>(list: readonly T[], nth: number): T | undefined => list[list.le
 const register = (id: string, owner: string, nth: number | undefined): ManagerCommand =>
   managerCommand(`register ${id} for ${owner}${nth === undefined ? '' : `, reservation ${nth}`}`, {
     model: ({ ledger: model, reservations }) => {
-      if (ledger.find(model, id) !== undefined) throw new Refusal('TaskIdInUseError')
+      if (ledger.find(model, id) !== undefined) throw new Refusal('TASK_ID_IN_USE')
       const reservation = nth === undefined ? undefined : (pick(reservations, nth) ?? undefined)
       if (reservation !== undefined && !ledger.liveReservations(model).includes(reservation)) {
-        throw new Refusal('ReservationError')
+        throw new Refusal('RESERVATION_UNKNOWN')
       }
       const task = ledger.newTask({ id, owner, subagentName: 'agent', goalPrompt: 'goal', launchedAt: model.now })
       ledger.admit(model, task, false, reservation)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type fc from 'fast-check'
 import type { AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
+import { AgentTasksError } from '../errors.js'
 import type { TaskLease } from '../features/delivery/leases.js'
 import { createManualClock, type ManualClock } from './manual-clock.js'
 import * as ledger from './task-model.js'
@@ -154,7 +155,7 @@ function outcomeOf(act: () => unknown): unknown {
   try {
     return { returned: act() }
   } catch (error) {
-    return { threw: (error as Error).name }
+    return { threw: error instanceof AgentTasksError ? error.code : (error as Error).name }
   }
 }
 

@@ -14,7 +14,7 @@ export interface ManualClock extends Clock {
   /**
    * Moves the time forward by `ms` and runs the timers that become due. They run in the order of their due times, each at its own due time. Timers with
    * equal due times run in the order in which they were set. A timer that these timers set runs too if it becomes due within `ms`.
-   * @throws InvalidInputError unless `ms` is a number >= 0
+   * @throws INVALID_INPUT unless `ms` is a number >= 0
    * @throws AgentTasksError `CLOCK_LOOP` after a million timers, because one of them seems to set itself again without a delay
    */
   advance(ms: number): void

@@ -88,7 +88,7 @@ export class RaceLife<Disk> {
   /**
    * Ends the life.
    * @returns copies of its store and disk, for the next life
-   * @throws InvalidInputError if the disk cannot be copied
+   * @throws INVALID_INPUT if the disk cannot be copied
    */
   end(): Remains<Disk> {
     this.close()
@@ -140,7 +140,7 @@ export class RaceLife<Disk> {
   }
 }
 
-/** @throws InvalidInputError when `disk` cannot be copied */
+/** @throws INVALID_INPUT when `disk` cannot be copied */
 export function copyDisk<Disk>(disk: Disk): Disk {
   try {
     return structuredClone(disk)

@@ -77,7 +77,7 @@ export type AfterFailure = 'stop' | 'go on'
  * Runs a race once. A failure is a part of the result, and is not thrown.
  * @param afterFailure what the run does after its first failure
  * @param onDeath awaited after each crash, when the code of the ended life has stopped
- * @throws InvalidInputError if the function `actors` returns invalid actors
+ * @throws INVALID_INPUT if the function `actors` returns invalid actors
  */
 export async function runRace<World, Input, Disk>(
   options: RaceOptions<World, Input, Disk>,

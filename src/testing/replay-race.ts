@@ -42,7 +42,7 @@ export interface ReplaySummary {
  * @param options the race and the order
  * @returns what happened
  * @throws RaceError when the race fails
- * @throws InvalidInputError for an invalid option
+ * @throws INVALID_INPUT for an invalid option
  * @throws AgentTasksError `RACE_CHANGED` when the order has a name that the race no longer has
  * @example
  * await replayRace({ ...race, order: ['alice', 'bob', 'alice', 'clock'] })

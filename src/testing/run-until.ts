@@ -33,7 +33,7 @@ const MAX_SEEN = 12
  * @returns the snapshot that matched
  * @throws AgentTasksError `RUN_UNTIL_FAILED`, with the states that were seen, when the actor has stopped, no timer is left, 10,000 timers have run, or `timeoutMs`
  * has passed
- * @throws InvalidInputError for an invalid `timeoutMs`, or for a state value if the actor has no states
+ * @throws INVALID_INPUT for an invalid `timeoutMs`, or for a state value if the actor has no states
  * @example
  * const snapshot = await runUntilState(actor, 'backingOff', clock)
  * await runUntilState(actor, ({ context }) => context.failures === 3, clock, { timeoutMs: 60_000 })
@@ -68,7 +68,7 @@ export async function runUntilState<Actor extends AnyActorRef>(
  * @param options the time limit
  * @returns the event
  * @throws AgentTasksError `RUN_UNTIL_FAILED`, with the events that were seen, when the actor has stopped, no timer is left, or `timeoutMs` has passed
- * @throws InvalidInputError for an invalid `timeoutMs`
+ * @throws INVALID_INPUT for an invalid `timeoutMs`
  * @example
  * const { deliveryId } = await runUntilEvent(actor, 'delivery.accepted', clock)
  */
@@ -108,7 +108,7 @@ export async function runUntilEvent<Actor extends AnyActorRef, Type extends stri
  * @returns what the promise resolved with
  * @throws what the promise rejected with
  * @throws AgentTasksError `RUN_UNTIL_FAILED` when no timer is left, or `timeoutMs` has passed
- * @throws InvalidInputError for an invalid `timeoutMs`
+ * @throws INVALID_INPUT for an invalid `timeoutMs`
  * @example
  * const { settled } = await runUntilSettled(manager.waitFor(['a']), clock)
  */

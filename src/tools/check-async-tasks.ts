@@ -90,8 +90,8 @@ const NAME = 'check_async_tasks'
  * Creates the tool `check_async_tasks`. It lists tasks, shows one, reads its output, cancels it, and answers its questions.
  * @param options the manager, the owner of the visible tasks, and limits
  * @returns the tool
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
- * @throws InvalidInputError for an unknown or wrong option
+ * @throws INVALID_SETTING when `maxMessageChars` is not an integer >= 200
+ * @throws INVALID_INPUT for an unknown or wrong option
  */
 export function createCheckAsyncTasksTool(
   options: CheckAsyncTasksOptions,
@@ -255,7 +255,7 @@ export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof c
 
   /**
    * @param deps the options of the tool; additional fields are ignored
-   * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
+   * @throws INVALID_SETTING when `maxMessageChars` is not an integer >= 200
    */
   constructor(deps: CheckAsyncTasksOptions) {
     super(createCheckAsyncTasksTool(pickOptions(deps, ownedOptionTypes)))

@@ -66,7 +66,7 @@ export const commandPolicyTypes = {
   maxTimeoutSeconds: orMinusOne(integerFrom(1), 'an integer >= 1, or -1 for no limit'),
 } satisfies OptionTypes<CommandPolicy>
 
-/** @throws InvalidInputError if neither or both of `allow` and `shell` are set */
+/** @throws INVALID_INPUT if neither or both of `allow` and `shell` are set */
 export function checkCommandPolicy({ allow, shell }: CommandPolicy, path: string): void {
   if (shell === true && allow !== undefined) {
     throw new InvalidInputError(`${path}.allow`, allow, 'nothing with shell: true, which can start any program')

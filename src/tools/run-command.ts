@@ -116,8 +116,8 @@ const LIST_CHARS = 1000
  * Creates the tool `run_command`. Every command takes a slot of `maxCommands` of the manager until its program has ended, even if its call waits for it.
  * @param options the manager, the programs that may be started, and limits
  * @returns the tool
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
- * @throws InvalidInputError for an unknown or invalid option
+ * @throws INVALID_SETTING for a timeout or `maxMessageChars` out of its range
+ * @throws INVALID_INPUT for an unknown or invalid option
  */
 export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnType<typeof runCommandSchema>> {
   checkOptions(options, optionTypes)

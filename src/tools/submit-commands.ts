@@ -107,8 +107,8 @@ const NAME = 'submit_commands'
  * so.
  * @param options the managers of async tasks and of command tasks, and limits
  * @returns the tool
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
- * @throws InvalidInputError for an unknown or wrong option
+ * @throws INVALID_SETTING for a timeout or `maxMessageChars` out of its range
+ * @throws INVALID_INPUT for an unknown or wrong option
  */
 export function createSubmitCommandsTool(
   options: SubmitCommandsOptions,

@@ -69,7 +69,7 @@ export interface EffectiveTimeout {
 /**
  * Checks the settings. Returns a function that takes the requested deadline (in seconds; -1 for none, undefined for the default) and returns the
  * deadline that applies.
- * @throws InvalidSettingError for a number out of its range; if a setting is a function, when the returned function is called
+ * @throws INVALID_SETTING for a number out of its range; if a setting is a function, when the returned function is called
  */
 export function timeoutPolicy(settings: TimeoutSettings): (asked: number | undefined) => EffectiveTimeout {
   for (const [name, setting] of settingsOf(settings)) if (typeof setting !== 'function') parseSetting(name, setting)
@@ -96,7 +96,7 @@ function settingsOf({ defaultTimeoutSeconds, maxTimeoutSeconds }: TimeoutSetting
   ] as const
 }
 
-/** @throws InvalidSettingError for a number out of its range */
+/** @throws INVALID_SETTING for a number out of its range */
 function readSettings(settings: TimeoutSettings): { readonly standard: number; readonly limit: number } {
   const [standard, limit] = settingsOf(settings).map(([name, setting]) =>
     parseSetting(name, typeof setting === 'function' ? setting() : setting),

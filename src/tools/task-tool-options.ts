@@ -107,7 +107,7 @@ export const launchOptionTypes: OptionTypes<LaunchOptions> = {
 
 /**
  * Converts these options to functions and values that every call uses.
- * @throws InvalidSettingError for a number out of its range
+ * @throws INVALID_SETTING for a number out of its range
  */
 export function readLaunchOptions(options: LaunchOptions) {
   const { owner } = options

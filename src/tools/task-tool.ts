@@ -102,8 +102,8 @@ const SCHEMA_BYTES = 4000
  * Creates the tool `task`.
  * @param options the manager, the subagents, and limits
  * @returns the tool
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
- * @throws InvalidInputError for an unknown or invalid option
+ * @throws INVALID_SETTING for a timeout or `maxMessageChars` out of its range
+ * @throws INVALID_INPUT for an unknown or invalid option
  */
 export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
   checkOptions(options, optionTypes)
@@ -235,7 +235,7 @@ export class TaskTool extends BaseDeclarativeTool<ReturnType<typeof taskSchema>>
 
   /**
    * @param deps the options of the tool; additional fields are ignored
-   * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
+   * @throws INVALID_SETTING for a timeout or `maxMessageChars` out of its range
    */
   constructor(deps: TaskToolOptions) {
     super(createTaskTool(pickOptions(deps, optionTypes)))

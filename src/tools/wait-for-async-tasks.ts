@@ -4,7 +4,7 @@ import { stoppingMs, stoppingText, untilStopped } from '../features/stopping/sto
 import { elapsedMs, withTimeLimit, type Clock } from '../system/clock.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import { lazily } from '../protocol/lazily.js'
-import { checkOptions, numberAbove0, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { checkOptions, numberAbove0, type OptionTypes } from '../protocol/option-checks.js'
 import { runOfOwner } from '../../machines/run-owner.js'
 import { isOfOtherRun } from '../features/families/families.js'
 import { notes } from '../features/notes/notes.js'
@@ -14,7 +14,6 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { QuestionAsker } from '../features/questions/question-askers.js'
 import { canBeWaitedFor, lookUpTask, visibleTasks } from '../features/task-ids/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
-import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { eitherSignal, ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { markAsked, shownDelivery } from './shown-texts.js'
 import { isKept, keptText } from './task-runs.js'
@@ -76,8 +75,8 @@ const NAME = 'wait_for_async_tasks'
  * Creates the tool `wait_for_async_tasks`. The results that a call returns are delivered. If a call is aborted, the results stay owed.
  * @param options the manager, the owner of the tasks, and limits
  * @returns the tool
- * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
- * @throws InvalidInputError for an unknown or invalid option
+ * @throws INVALID_SETTING when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
+ * @throws INVALID_INPUT for an unknown or invalid option
  */
 export function createWaitForAsyncTasksTool(
   options: WaitForAsyncTasksOptions,
@@ -268,25 +267,4 @@ export const waitForAsyncTasksTool: HostTool<ReturnType<typeof createWaitForAsyn
       mode: 'Whether all (default) or any have to end.',
     },
   },
-}
-
-/** The tool `wait_for_async_tasks` as a class. */
-export class WaitForAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof waitForAsyncTasksSchema>> {
-  /** The name under which the tool is registered. */
-  static readonly Name = NAME
-  override readonly name = NAME
-  override readonly displayName = 'Wait For Async Tasks'
-  override readonly kind = 'think'
-
-  /**
-   * @param deps the options of the tool; additional fields are ignored
-   * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
-   */
-  constructor(deps: WaitForAsyncTasksOptions) {
-    super(createWaitForAsyncTasksTool(pickOptions(deps, optionTypes)))
-  }
-
-  override build(params: WaitForAsyncTasksParams = {}): ToolInvocation<WaitForAsyncTasksParams> {
-    return super.build(params)
-  }
 }

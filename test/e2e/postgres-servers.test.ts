@@ -2,10 +2,12 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createAgentTasks, functionRunner } from '../../src/index.js'
-import { postgresStore, readPostgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.js'
-import { openStore, type OpenStore, type StoreChange } from '../../src/store/index.js'
+import { postgresStore, readPostgresStore } from '../../src/store/postgres/index.js'
+import { openStore, type StoreChange } from '../../src/store/index.js'
 import { startCuttingProxy } from '../support/cutting-proxy.js'
 import { startPostgres, type PostgresServer } from '../support/postgres-server.js'
+import type { PostgresStoreOptions } from '../../src/store/postgres/postgres-store.js'
+import type { OpenStore } from '../../src/store/open-store.js'
 
 let server: PostgresServer
 let schemas = 0

@@ -7,12 +7,14 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, functionRunner } from '../../src/index.js'
-import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.js'
-import { openStore, type OpenStore, type StoreChange } from '../../src/store/index.js'
+import { postgresStore } from '../../src/store/postgres/index.js'
+import { openStore, type StoreChange } from '../../src/store/index.js'
 import { storeContract } from '../../src/testing/index.js'
 import { startCuttingProxy } from '../support/cutting-proxy.js'
 import { freePort } from '../support/free-port.js'
 import { startBouncer, startPostgres, type PostgresServer } from '../support/postgres-server.js'
+import type { PostgresStoreOptions } from '../../src/store/postgres/postgres-store.js'
+import type { OpenStore } from '../../src/store/open-store.js'
 
 /** How often the server is killed, and how often connections are cut. */
 const KILLS = Number(process.env['POSTGRES_KILLS'] ?? 10)

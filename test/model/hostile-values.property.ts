@@ -3,10 +3,11 @@
  * in bounded work, and its task has one end, which can be shown, serialised and stored.
  */
 import fc from 'fast-check'
-import { AsyncTaskManager, type LaunchTaskInput, type Runner } from '../../src/index.js'
+import { AsyncTaskManager, type Runner } from '../../src/index.js'
 import { preview } from '../../src/data/preview.js'
 import { memoryStore } from '../../src/store/index.js'
 import { createManualClock } from '../../src/testing/index.js'
+import type { LaunchTaskInput } from '../../src/protocol/async-tasks.js'
 
 /** How a value is made: data, which prints and shrinks. */
 export type HostilePlan =

@@ -312,18 +312,18 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       waits?: Dependent
     },
   ) {
-    if (disposal) throw new Refusal('DisposedError')
+    if (disposal) throw new Refusal('DISPOSED')
     const { concurrencyKey: key } = fields
     const isAbove = (at: ModelTask | undefined): boolean =>
       at !== undefined &&
       ((ledger.keyed.includes(at) && at.record.concurrencyKey === key) ||
         isAbove(at.record.parentId === undefined ? undefined : model.find(ledger, at.record.parentId)))
     // A task above it has its key.
-    if (key !== undefined && isAbove(parentOf(fields.parent))) throw new Refusal('FamilyError')
-    if (model.find(ledger, id)) throw new Refusal('TaskIdInUseError')
+    if (key !== undefined && isAbove(parentOf(fields.parent))) throw new Refusal('a family')
+    if (model.find(ledger, id)) throw new Refusal('TASK_ID_IN_USE')
     const reservationId = reservationOf(how.reservation)
     if (reservationId !== undefined && !model.liveReservations(ledger).includes(reservationId)) {
-      throw new Refusal('ReservationError')
+      throw new Refusal('RESERVATION_UNKNOWN')
     }
     const parent = parentOf(fields.parent)
     const isPaused = how.isLaunched && !parent && isPausedOwner(fields.owner ?? 'main')
@@ -334,15 +334,15 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const pool = how.isForeground ? 'none' : parent ? (`child ${(parent.record.depth ?? 0) + 1}` as const) : 'task'
     const waiting = model.queueOf(ledger, pool).filter(({ record }) => pool !== 'none' || !record.parentId).length
     if (waits && fields.whenFull === undefined && !how.waits && key === undefined && !isPaused) {
-      throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
+      throw new Refusal(`TASK_LIMIT: ${limitText(ledger.max)}`)
     }
     if (waits && waiting >= maxQueued) {
       const text = limitText(pool === 'task' ? ledger.max : pool === 'none' ? -1 : 20, waiting)
       const kind = pool === 'task' ? 'async' : pool === 'none' ? 'foreground' : 'child'
-      throw new Refusal(`TaskLimitError: ${text.replace('async', kind)}`)
+      throw new Refusal(`TASK_LIMIT: ${text.replace('async', kind)}`)
     }
-    if (isPaused && how.isForeground) throw new Refusal('PausedError')
-    if (parent && !mayLaunch(parent)) throw new Refusal('FamilyError')
+    if (isPaused && how.isForeground) throw new Refusal('PAUSED')
+    if (parent && !mayLaunch(parent)) throw new Refusal('a family')
     const { timeoutMs, budget, retry, priority = 0 } = fields
     const controller = fields.controller === undefined ? undefined : controllerOf(fields.controller)
     const name = controller?.name ?? (how.isLaunched ? 'own' : undefined)
@@ -397,7 +397,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     startNext()
     if (!model.isActive(task)) return refuse(`Task ${name} has ended: it is ${task.record.status}.`)
     if (task.record.isForeground !== true) return refuse(`Task ${name} is in the background already.`)
-    if (!model.detach(ledger, task)) throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
+    if (!model.detach(ledger, task)) throw new Refusal(`TASK_LIMIT: ${limitText(ledger.max)}`)
     if (task.record.status === 'queued' && !task.isDelayed && task.record.concurrencyKey === undefined) {
       setDeadline(task, 'wait')
     }
@@ -468,8 +468,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   function launch(action: Action & { do: 'launch' }): ModelRecord {
     const { fields, isForeground = false, isRefused = false } = action
-    if (fields.parent && !parentOf(fields.parent)) throw new Refusal('InvalidInputError')
-    if (fields.after && isForeground) throw new Refusal('InvalidInputError')
+    if (fields.parent && !parentOf(fields.parent)) throw new Refusal('INVALID_INPUT')
+    if (fields.after && isForeground) throw new Refusal('INVALID_INPUT')
     if (isRefused) refusesNext = true
     try {
       return batch(() => {
@@ -512,7 +512,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function pause(owner: string | undefined): object {
-    if (isDisposed) throw new Refusal('DisposedError')
+    if (isDisposed) throw new Refusal('DISPOSED')
     if (!pauses.has(owner)) {
       pauses.set(owner, ledger.now)
       batch(startNext)
@@ -533,7 +533,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const tasks = after.map((target) => {
       const named = idOf(target)
       const task = model.find(ledger, named)
-      if (!task || named === id || !isSeenBy(task, owner)) throw new Refusal('InvalidInputError')
+      if (!task || named === id || !isSeenBy(task, owner)) throw new Refusal('INVALID_INPUT')
       return task
     })
     const unique = [...new Set(tasks)]

@@ -9,6 +9,7 @@ import type { AsyncTaskInfo, OutputObject } from '../../machines/records.js'
 import type { TaskTransition } from '../../machines/transitions.js'
 import type { TaskLease } from '../../src/features/delivery/leases.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
+import { AgentTasksError, FamilyError } from '../../src/errors.js'
 import { transferTasks } from '../../src/features/families/transferring.js'
 import type { LeasedReminder } from '../../src/features/delivery/reminder-service.js'
 import type { RunContext, RunFunction, Runner } from '../../src/engine/runner.js'
@@ -404,7 +405,9 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
       return { returned: perform(performers, action) }
     } catch (error) {
       if (!(error instanceof Error)) throw error
-      return { threw: error.name === 'TaskLimitError' ? `${error.name}: ${error.message}` : error.name }
+      if (error instanceof FamilyError) return { threw: 'a family' }
+      if (!(error instanceof AgentTasksError)) return { threw: error.name }
+      return { threw: error.code === 'TASK_LIMIT' ? `${error.code}: ${error.message}` : error.code }
     }
   }
 

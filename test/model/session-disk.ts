@@ -1,7 +1,8 @@
 /** A folder of sessions in memory. A process that uses it can die at any step, and does nothing after that. */
 import type { SessionFiles } from '../../src/store/sessions/session-store.js'
-import { memoryStore, StoreInUseError, type MemoryStore, type StoreContents } from '../../src/store/index.js'
+import { memoryStore, type MemoryStore, type StoreContents } from '../../src/store/index.js'
 import type { FileStore, StoreChange } from '../../src/store/store.js'
+import { StoreInUseError } from '../../src/store/store-errors.js'
 
 /** The end of a process in the middle of what it does. */
 export class ProcessDied extends Error {}

@@ -6,7 +6,6 @@ import {
   AgentTasksError,
   createAgentTasks,
   createTurns,
-  DisposedError,
   type AgentTasks,
   type AsyncTaskInfo,
   type Runner,
@@ -21,6 +20,7 @@ import type { CrashScript, CrashStep } from './crash-script.js'
 import { hasEnded } from '../../machines/task-status.js'
 import { emptyNotes, isRefused, Judge, type Notes } from './crash-judge.js'
 import type { WasDelivered } from '../../src/features/delivery/unknown-deliveries.js'
+import { DisposedError } from '../../src/errors.js'
 
 /** What survives a crash besides the store. */
 export interface Disk {

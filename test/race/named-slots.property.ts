@@ -4,17 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import {
-  AsyncTaskManager,
-  FamilyError,
-  TaskLimitError,
-  type LaunchTaskInput,
-  type RunContext,
-  type RunFunction,
-  type RunnerDefinition,
-} from '../../src/index.js'
+import { AsyncTaskManager, type RunContext, type RunFunction, type RunnerDefinition } from '../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../src/store/index.js'
 import { createManualClock } from '../../src/testing/index.js'
+import { FamilyError, TaskLimitError } from '../../src/errors.js'
+import type { LaunchTaskInput } from '../../src/protocol/async-tasks.js'
 
 /** Breaks a manager. */
 export type AlterManager = (manager: AsyncTaskManager) => void

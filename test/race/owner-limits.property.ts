@@ -4,9 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { AsyncTaskManager, TaskLimitError, type RunContext } from '../../src/index.js'
+import { AsyncTaskManager, type RunContext } from '../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../src/store/index.js'
 import { createManualClock } from '../../src/testing/index.js'
+import { TaskLimitError } from '../../src/errors.js'
 
 /** Breaks a manager. */
 export type AlterManager = (manager: AsyncTaskManager) => void

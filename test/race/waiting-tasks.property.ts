@@ -4,10 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { AsyncTaskManager, type RetryPolicy, type Runner, type RunContext } from '../../src/index.js'
+import { AsyncTaskManager, type Runner, type RunContext } from '../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../src/store/index.js'
 import { createManualClock } from '../../src/testing/index.js'
 import { createControllableEngine, type ControllableEngine } from '../support/controllable-engine.js'
+import type { RetryPolicy } from '../../src/protocol/retry-policy.js'
 
 /** Breaks a manager. */
 export type AlterManager = (manager: AsyncTaskManager, engine: ControllableEngine) => void

@@ -3,17 +3,12 @@
  * knows which messages its agent has read, so that each thing is delivered exactly once.
  */
 import fc from 'fast-check'
-import {
-  createAgentTasks,
-  type AgentTasks,
-  type AsyncTaskInfo,
-  type RetryPolicy,
-  type Runner,
-} from '../../src/index.js'
+import { createAgentTasks, type AgentTasks, type AsyncTaskInfo, type Runner } from '../../src/index.js'
 import { StoreError, type Store } from '../../src/store/index.js'
 import type { Race } from '../../src/testing/index.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { hasEnded } from '../../machines/task-status.js'
+import type { RetryPolicy } from '../../src/protocol/retry-policy.js'
 
 /** A step of an actor. `nth` picks among what was made before. */
 export type WakingStep =

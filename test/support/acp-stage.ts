@@ -1,10 +1,11 @@
 /** Runs an ACP agent as a real program (`programs/acp-agent.mjs`). The test describes what the agent does. */
 import { fileURLToPath } from 'node:url'
-import { acpRunner, type AcpRunnerOptions } from '../../src/runners/acp/index.js'
+import { acpRunner } from '../../src/runners/acp/index.js'
 import type { TaskAnswer } from '../../machines/records.js'
 import type { OutputObject } from '../../machines/records.js'
 import type { TaskQuestionInput } from '../../src/protocol/task-questions.js'
 import { createRunContext, runInput, type RecordedContext } from './run-context.js'
+import type { AcpRunnerOptions } from '../../src/runners/acp/acp-options.js'
 
 const script = fileURLToPath(new URL('programs/acp-agent.mjs', import.meta.url))
 

@@ -6,15 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
-import {
-  createTaskClient,
-  type TaskCompleteMessage,
-  type TaskMessage,
-  type TaskSubmission,
-} from '../../src/client/index.js'
+import { createTaskClient, type TaskCompleteMessage, type TaskMessage } from '../../src/client/index.js'
 import { mcpInstance, startTaskServer, type Instance } from '../../src/server/index.js'
 import { chromiumPath } from './chromium.js'
 import { createProcessFamily, type ProcessFamily } from './process-family.js'
+import type { TaskSubmission } from '../../src/client/task-client.js'
 
 export interface Browser {
   readonly instance: Instance

@@ -3,12 +3,12 @@ import { onTestFinished } from 'vitest'
 import {
   AsyncTaskManager,
   type AsyncTaskManagerOptions,
-  type LaunchTaskInput,
   type RunContext,
   type RunFunction,
   type RunnerDefinition,
 } from '../../src/index.js'
 import { createManualClock } from '../../src/testing/index.js'
+import type { LaunchTaskInput } from '../../src/protocol/async-tasks.js'
 
 export const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

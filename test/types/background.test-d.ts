@@ -14,10 +14,15 @@ import {
 } from 'ai'
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
-import { createAgentTasks, type BackgroundOptions, type BackgroundTask, type InBackground } from 'agent-tasks'
+import { createAgentTasks, type InBackground } from 'agent-tasks'
 import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
 import { defineTool } from 'agent-tasks/tools'
-import type { BackgroundMode, McpTool } from '../../src/host/background/background-types.js'
+import type {
+  BackgroundMode,
+  McpTool,
+  BackgroundOptions,
+  BackgroundTask,
+} from '../../src/host/background/background-types.js'
 import type { ToolResult } from '../../src/tools/tool.js'
 
 declare const model: LanguageModel

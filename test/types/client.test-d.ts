@@ -1,7 +1,7 @@
 /** The types of `agent-tasks/client`: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
-import type { AgentTasksError, ConnectionError, TaskExpiredError, TaskServerError } from 'agent-tasks/client'
+import type { AgentTasksError } from 'agent-tasks/client'
 import {
   connectInstance,
   createTaskClient,
@@ -11,7 +11,12 @@ import {
   type TaskClient,
   type TaskMessage,
 } from 'agent-tasks/client'
-import type { ConnectionErrorCode } from '../../src/client/client-errors.js'
+import type {
+  ConnectionErrorCode,
+  ConnectionError,
+  TaskExpiredError,
+  TaskServerError,
+} from '../../src/client/client-errors.js'
 import type { TaskError } from '../../src/protocol/command-tasks.js'
 
 declare const client: TaskClient

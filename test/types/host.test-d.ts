@@ -13,22 +13,20 @@ import {
   type AsyncTaskInfo,
   type AsyncTaskManager,
   type AsyncTaskReminderService,
-  type CancelledTaskInfo,
-  type FailedTaskInfo,
   type LaunchOptions,
   type OutputObject,
   type OutputOf,
   type ScheduleInput,
-  type SettledTaskInfo,
   type Subagents,
   type TaskHandle,
-  type TaskOutputEvent,
   type TaskProgress,
   type TaskQuestion,
   type TriggerAgentTurn,
 } from 'agent-tasks'
 import type { TaskManager } from 'agent-tasks/server'
 import type { SendResult } from '../../src/features/questions/messages.js'
+import type { CancelledTaskInfo, FailedTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import type { TaskOutputEvent } from '../../src/features/output/output-stream.js'
 
 const tasks = createAgentTasks({
   subagents: {

@@ -12,35 +12,37 @@ import {
   processRunner,
   createTaskCommands,
   ownerOfRun,
-  InstanceError,
   type ProcessError,
   type AsyncTaskInfo,
   type AsyncTaskStatus,
-  type CancelledTaskInfo,
-  type CompletedTaskInfo,
   type Engine,
-  type FailedTaskInfo,
   type OutputObject,
   type OutputRunner,
   type RunContext,
   type RunFunction,
   type Runner,
-  type QueuedTaskInfo,
-  type RunningTaskInfo,
-  type SettledTaskInfo,
-  type TaskCommandsOptions,
-  type TaskTransition,
   type TerminalStatus,
   type ToolResult,
   type TurnDelivery,
   type WaitResult,
 } from 'agent-tasks'
 import type { QuestionRef } from '../../machines/owed-questions.js'
-import type { ActiveTaskInfo, SpentTotals } from '../../machines/records.js'
+import type {
+  ActiveTaskInfo,
+  SpentTotals,
+  CancelledTaskInfo,
+  CompletedTaskInfo,
+  FailedTaskInfo,
+  QueuedTaskInfo,
+  RunningTaskInfo,
+  SettledTaskInfo,
+} from '../../machines/records.js'
 import type { SendResult } from '../../src/features/questions/messages.js'
 import type { Outcome } from '../../src/engine/engine.js'
-import type { InstanceErrorCode } from '../../src/errors.js'
+import { type InstanceErrorCode, InstanceError } from '../../src/errors.js'
 import type { ProcessFailure } from '../../src/runners/process-error.js'
+import type { TaskCommandsOptions } from '../../src/host/commands/command.js'
+import type { TaskTransition } from '../../machines/transitions.js'
 
 declare const task: AsyncTaskInfo
 declare const settled: SettledTaskInfo

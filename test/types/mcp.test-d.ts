@@ -8,14 +8,14 @@ import {
   startMcpHttpServer,
   startMcpStdioServer,
   type AgentConfig,
-  type LoadedConfig,
   type McpHttpServer,
-  type McpHttpServerOptions,
   type McpStdioServer,
-  type McpStdioServerOptions,
 } from 'agent-tasks/mcp'
 import type { McpServerOptions } from '../../src/mcp/backend.js'
 import type { AgentConfigInput } from '../../src/protocol/agent-config.js'
+import type { LoadedConfig } from '../../src/mcp/config-file.js'
+import type { McpHttpServerOptions } from '../../src/mcp/http.js'
+import type { McpStdioServerOptions } from '../../src/mcp/stdio.js'
 
 export async function aServerIsStartedFromAConfiguration(): Promise<void> {
   const config: AgentConfigInput = { subagents: [{ name: 'a', description: 'Does it.', command: 'node' }] }

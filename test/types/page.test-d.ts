@@ -1,8 +1,9 @@
 /** The public types of `agent-tasks/page`. */
 import { expectTypeOf } from 'vitest'
 import { AsyncTaskManager, createAgentTasks } from 'agent-tasks'
-import { createTaskPage, type TaskPage, type TaskPageOptions } from 'agent-tasks/page'
+import { createTaskPage, type TaskPage } from 'agent-tasks/page'
 import type { TaskManager } from 'agent-tasks/server'
+import type { TaskPageOptions } from '../../src/page/create-task-page.js'
 
 expectTypeOf(createTaskPage).returns.resolves.toEqualTypeOf<TaskPage>()
 expectTypeOf<TaskPage['url']>().toEqualTypeOf<string>()

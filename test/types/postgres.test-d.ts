@@ -3,7 +3,8 @@ import { expectTypeOf } from 'vitest'
 import { AsyncTaskManager } from 'agent-tasks'
 import { postgresStore, type PostgresClient } from 'agent-tasks/postgres'
 import { startTaskServer } from 'agent-tasks/server'
-import { openStore, type OpenStore, type RemoteStore } from 'agent-tasks/store'
+import { openStore, type RemoteStore } from 'agent-tasks/store'
+import type { OpenStore } from '../../src/store/open-store.js'
 
 export async function aHostWithoutADisk(connect: () => Promise<PostgresClient>): Promise<void> {
   const remote = postgresStore({

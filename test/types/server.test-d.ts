@@ -12,12 +12,8 @@ import {
   handleMCPRequest,
   type Instance,
   type InstanceEntry,
-  type InstanceManagerOptions,
-  type MCPInstanceOptions,
   type MCPRequest,
-  type MCPRequestContext,
   type MCPResponse,
-  type SubmitResult,
   type TaskManagerOptions,
   type TaskServerOptions,
   type ServerConfig,
@@ -26,22 +22,24 @@ import {
   type TaskProgressMessage,
 } from 'agent-tasks/server'
 import type { Store } from 'agent-tasks/store'
-import type { CommandRecovery, CommandTaskMachines, SubmitOptions } from '../../src/command-tasks/options.js'
-import {
-  AgentTasksError,
-  InstanceError,
-  InvalidSettingError,
-  ToolCallError,
-  type InstanceErrorCode,
-} from '../../src/errors.js'
+import type {
+  CommandRecovery,
+  CommandTaskMachines,
+  SubmitOptions,
+  SubmitResult,
+} from '../../src/command-tasks/options.js'
+import { AgentTasksError } from '../../src/errors.js'
 import type {
   ConnectHandler,
   DisconnectHandler,
   InstanceState,
   OnInstanceError,
+  InstanceManagerOptions,
 } from '../../src/command-tasks/instances/instance-manager.js'
 import type { InstanceConnection, InstanceEnd } from '../../src/command-tasks/instances/instance.js'
 import type { EndStatus, SubmitErrorCode, TaskError } from '../../src/protocol/command-tasks.js'
+import type { MCPInstanceOptions } from '../../src/command-tasks/instances/mcp-instance.js'
+import type { MCPRequestContext } from '../../src/command-tasks/instances/mcp-request.js'
 
 declare const task: Task
 declare const complete: TaskCompleteMessage
@@ -123,12 +121,12 @@ export async function theServerIsConfiguredByName(): Promise<void> {
   void startTaskServer({ tasks: { wsPort: '3400' } })
 }
 
-export function errorsAreClasses(error: unknown): void {
-  if (error instanceof InstanceError) expectTypeOf(error.instanceId).toEqualTypeOf<string>()
-  if (error instanceof ToolCallError) expectTypeOf(error.number).toEqualTypeOf<number | undefined>()
-  if (error instanceof InvalidSettingError) expectTypeOf(error.setting).toEqualTypeOf<string>()
-  if (error instanceof AgentTasksError) expectTypeOf(error.code).toEqualTypeOf<string>()
-  new InstanceError('INSTANCE_UNKNOWN' satisfies InstanceErrorCode, 'a', 'b')
+export function errorsHaveFields(error: unknown): void {
+  if (!(error instanceof AgentTasksError)) return
+  expectTypeOf(error.code).toExtend<string>()
+  expectTypeOf(error.instanceId).toEqualTypeOf<string | undefined>()
+  expectTypeOf(error.field).toEqualTypeOf<string | undefined>()
+  expectTypeOf(error.owner).toEqualTypeOf<string | undefined>()
 }
 
 export function tasksMayBeStored(): void {

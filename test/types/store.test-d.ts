@@ -1,18 +1,13 @@
 /** The types of `agent-tasks/store`. */
 import { expectTypeOf } from 'vitest'
-import { AsyncTaskManager, createAgentTasks, type RetryPolicy } from 'agent-tasks'
+import { AsyncTaskManager, createAgentTasks } from 'agent-tasks'
 import type { StoreError } from 'agent-tasks/store'
-import {
-  memoryStore,
-  readStore,
-  sqliteStore,
-  StoreInUseError,
-  type MemoryStore,
-  type StoreContents,
-} from 'agent-tasks/store'
+import { memoryStore, readStore, sqliteStore, type MemoryStore, type StoreContents } from 'agent-tasks/store'
 import { storeContract } from 'agent-tasks/testing'
 import type { Recovery } from '../../src/async-tasks/recovery/recovery.js'
 import type { Store } from '../../src/store/store.js'
+import { StoreInUseError } from '../../src/store/store-errors.js'
+import type { RetryPolicy } from '../../src/protocol/retry-policy.js'
 
 export async function aHostKeepsItsTasks(): Promise<void> {
   const manager = new AsyncTaskManager({

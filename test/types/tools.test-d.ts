@@ -2,7 +2,7 @@
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
 import type { Observable } from 'rxjs'
-import { createAgentTasks, type AsyncTaskManager, type TaskOutputEvent } from 'agent-tasks'
+import { createAgentTasks, type AsyncTaskManager } from 'agent-tasks'
 import type { TaskManager } from 'agent-tasks/server'
 import {
   createCheckAsyncTasksTool,
@@ -10,13 +10,13 @@ import {
   createTaskTool,
   defineTool,
   type CheckAsyncTasksParams,
-  type TaskParams,
 } from 'agent-tasks/tools'
 import type { RunCommandParams } from '../../src/tools/run-command.js'
 import type { TimeoutSetting, TimeoutSettings } from '../../src/tools/task-timeout.js'
-import { TaskTool } from '../../src/tools/task-tool.js'
+import { TaskTool, type TaskParams } from '../../src/tools/task-tool.js'
 import type { OutputUpdate, Tool, ToolContext, ToolInput, ToolResult } from '../../src/tools/tool.js'
 import type { WaitForAsyncTasksParams } from '../../src/tools/wait-for-async-tasks.js'
+import type { TaskOutputEvent } from '../../src/features/output/output-stream.js'
 
 declare const getAsyncTaskManager: () => AsyncTaskManager
 

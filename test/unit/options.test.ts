@@ -186,7 +186,7 @@ it.each<[string, Options, string]>([
   ['localInstance', { closeGraceMs: NaN }, 'Setting closeGraceMs: got NaN, expected a number >= 0.'],
   ['mcpInstance', { startTimeoutMs: 0 }, 'Setting startTimeoutMs: got 0, expected a number >= 1.'],
 ])('%s given a number out of its range: %j', async (name, options, message) => {
-  expect(await errorOf(() => entries[name]?.(options))).toMatchObject({ name: 'InvalidSettingError', message })
+  expect(await errorOf(() => entries[name]?.(options))).toMatchObject({ code: 'INVALID_SETTING', message })
 })
 
 it.each([{ id: 'a' }, { id: 'a', command: 'x', url: 'http://127.0.0.1:1' }])(

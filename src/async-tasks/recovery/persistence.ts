@@ -118,7 +118,7 @@ export class Persistence implements DeliveryObserver {
 
   /**
    * Opens the store.
-   * @throws StoreInUseError if another process uses the store
+   * @throws STORE_IN_USE if another process uses the store
    * @throws StoreError if the store cannot be opened
    */
   constructor(options: PersistenceOptions) {
@@ -403,7 +403,7 @@ export class Persistence implements DeliveryObserver {
 
   /**
    * Accepts a message in a transaction of the host (`DeliveryAcceptance.accept`).
-   * @throws InvalidInputError also when the store is in no database
+   * @throws INVALID_INPUT also when the store is in no database
    * @throws AgentTasksError `LEASE_ENDED` also when the message was refused before
    */
   async acceptIn(client: Parameters<DeliveryAcceptance['accept']>[0], deliveryId: string): Promise<void> {

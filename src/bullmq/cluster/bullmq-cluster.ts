@@ -51,8 +51,8 @@ const optionTypes: OptionTypes<BullmqClusterOptions> = {
 
 /**
  * Creates a cluster of task servers. Pass it to `startTaskServer({ cluster })`. A process that only uses the cluster calls its `tasks()`.
- * @throws InvalidInputError for an unknown or invalid option
- * @throws InvalidInputError for a Redis that has no password and that other machines can reach
+ * @throws INVALID_INPUT for an unknown or invalid option
+ * @throws INVALID_INPUT for a Redis that has no password and that other machines can reach
  */
 export function bullmqCluster(options: BullmqClusterOptions): BullmqCluster {
   checkOptions(options, optionTypes)

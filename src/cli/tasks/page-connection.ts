@@ -18,13 +18,13 @@ export interface PageConnection {
   /**
    * Cancels a task.
    * @returns how long its program may take to end, in ms, if it is being stopped
-   * @throws TaskServerError `TASK_ENDED` when the task had already ended
+   * @throws AgentTasksError `TASK_ENDED` when the task had already ended
    */
   cancel(key: string, reason: string | undefined): Promise<number | undefined>
   /**
    * The events of the page: first the snapshot of all tasks, then each change.
    * @throws the reason of the signal when it aborts
-   * @throws ConnectionError when the connection is lost
+   * @throws AgentTasksError when the connection is lost
    */
   events(signal: AbortSignal): AsyncGenerator<PageStreamEvent>
 }
@@ -42,7 +42,7 @@ const cancelledSchema = z.looseObject({ stopsWithinMs: z.number().optional() })
 
 /**
  * @param link the link that a host prints, with the token of the page
- * @throws InvalidInputError if the link is invalid
+ * @throws INVALID_INPUT if the link is invalid
  */
 export function connectPage(option: string, link: string): PageConnection {
   const { base, token } = parseLink(option, link)

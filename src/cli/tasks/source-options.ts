@@ -35,7 +35,7 @@ Without any of them, AGENT_TASKS_URL comes before AGENT_TASKS_PAGE.
 
 /**
  * Opens the source that the options name, runs the command, and closes the source.
- * @throws InvalidInputError when more than one source is given
+ * @throws INVALID_INPUT when more than one source is given
  */
 export async function withSource<T>(
   options: SourceOptions,

@@ -29,7 +29,7 @@ export async function listTasks(
 /**
  * Returns the full id of a task, from its id or a unique prefix.
  * @param canBeMeant if several tasks match the prefix, only those for which this returns true count; if it returns true for none, all count
- * @throws TaskServerError when no task matches, or several
+ * @throws AgentTasksError when no task matches, or several
  */
 export async function findTaskId(
   client: TaskClient,

@@ -37,24 +37,24 @@ export interface TaskSource {
   readonly name: string
   /**
    * Lists at most `limit` tasks, the newest first.
-   * @throws InvalidInputError for a filter that this source cannot apply
+   * @throws INVALID_INPUT for a filter that this source cannot apply
    */
   list(limit: number, filter?: TaskFilter): Promise<readonly ListedTask[]>
   /**
    * Finds a task by its id or a unique prefix.
-   * @throws TaskServerError when no task matches, or several
+   * @throws AgentTasksError when no task matches, or several
    */
   find(idOrPrefix: string, canBeMeant?: (task: ListedTask) => boolean): Promise<TaskRef>
   show(task: TaskRef): Promise<ShownTask>
   /**
    * Cancels a task. Resolves with false if the task had already ended, and with how long its program may take to end, in ms, if it is being stopped.
-   * @throws InvalidInputError if this source cannot cancel tasks
+   * @throws INVALID_INPUT if this source cannot cancel tasks
    */
   cancel(task: TaskRef, reason: string | undefined): Promise<boolean | { readonly stopsWithinMs: number }>
   /**
    * Yields all tasks first, and then the tasks that have changed.
    * @throws the reason of the signal when it aborts
-   * @throws ConnectionError when the connection is lost
+   * @throws AgentTasksError when the connection is lost
    */
   changes(options: ChangesOptions): AsyncIterable<readonly ListedTask[]>
 }
@@ -76,7 +76,7 @@ export const matches = (task: ListedTask, { status, kind, owner, subagent, insta
 /**
  * Finds the task with an id or a unique prefix in a list.
  * @param canBeMeant if several tasks match the prefix, only those for which this returns true count; if it returns true for none, all count
- * @throws TaskServerError when no task matches, or several
+ * @throws AgentTasksError when no task matches, or several
  */
 export function pickTask(
   tasks: readonly ListedTask[],

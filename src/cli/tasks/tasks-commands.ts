@@ -93,7 +93,7 @@ function readFilter({ status, kind, owner, subagent, instance }: ListOptions): T
 
 /**
  * Checks that an option has one of the given values.
- * @throws InvalidInputError if it has another value
+ * @throws INVALID_INPUT if it has another value
  */
 function oneOf<Word extends string>(option: string, value: string | undefined, words: readonly Word[]) {
   if (value === undefined) return undefined

@@ -24,8 +24,8 @@ export interface CommandCall {
 
 /**
  * Calls the tool of a command. Resolves with the result of the tool.
- * @throws ToolCallError with the tool's own code and message when the tool fails
- * @throws InstanceError when the instance is not connected, or disconnects during the call
+ * @throws AgentTasksError with the tool's own code and message when the tool fails
+ * @throws AgentTasksError when the instance is not connected, or disconnects during the call
  */
 export async function performCommand(call: CommandCall, context: WorkContext): Promise<ToolCallResult> {
   let result: ToolCallResult
@@ -86,7 +86,7 @@ export function argumentsFor(
 
 /**
  * Calls a tool. Resolves with a frozen copy of its result. The result is checked, because hosts may implement instances of their own.
- * @throws InstanceError when the instance is not connected
+ * @throws AgentTasksError when the instance is not connected
  * @throws TypeError when the instance returns something other than a tool result
  */
 export async function callTool(entry: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {

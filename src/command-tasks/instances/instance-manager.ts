@@ -84,7 +84,7 @@ export class InstanceManager {
   #isDisposed = false
   #isClaimed = false
 
-  /** @throws InvalidInputError for an unknown or invalid option */
+  /** @throws INVALID_INPUT for an unknown or invalid option */
   constructor(options: InstanceManagerOptions = {}) {
     checkOptions(options, optionTypes)
     this.#clock = options.clock ?? systemClock
@@ -94,8 +94,8 @@ export class InstanceManager {
 
   /**
    * Registers an instance. An instance with a `connection` is connected when that opens; any other instance is connected at once.
-   * @throws InstanceError when the id is in use, or after `dispose`
-   * @throws InvalidInputError for an invalid id
+   * @throws AgentTasksError when the id is in use, or after `dispose`
+   * @throws INVALID_INPUT for an invalid id
    */
   connect(instance: Instance): InstanceEntry {
     const { id } = instance

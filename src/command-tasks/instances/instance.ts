@@ -68,8 +68,8 @@ export interface Instance {
   listTools(): Promise<readonly ToolDescription[]>
   /**
    * Calls a tool. Resolves with its result.
-   * @throws InstanceError when the connection is lost
-   * @throws ToolCallError with the tool's own code when the tool answers with an error
+   * @throws AgentTasksError when the connection is lost
+   * @throws AgentTasksError with the tool's own code when the tool answers with an error
    */
   callTool(call: ToolCall): Promise<ToolCallResult>
   /** Sets the function to call once if the connection ends without `close`. */

@@ -44,9 +44,9 @@ const optionTypes: OptionTypes<LocalInstanceOptions> = {
 
 /**
  * Creates an instance whose tools are functions of this process.
- * @throws InstanceError when two tools have the same name
- * @throws InvalidInputError for an unknown or invalid option
- * @throws InvalidSettingError for a number out of its range
+ * @throws AgentTasksError when two tools have the same name
+ * @throws INVALID_INPUT for an unknown or invalid option
+ * @throws INVALID_SETTING for a number out of its range
  */
 export function localInstance(options: LocalInstanceOptions): Instance {
   checkOptions(options, optionTypes)

@@ -68,8 +68,8 @@ const optionTypes: OptionTypes<MCPInstanceOptions> = {
 }
 
 /**
- * @throws InvalidInputError for an invalid option
- * @throws InvalidSettingError for a number out of its range
+ * @throws INVALID_INPUT for an invalid option
+ * @throws INVALID_SETTING for a number out of its range
  */
 function checkInstanceOptions(options: MCPInstanceOptions): void {
   checkOptions(options, optionTypes)
@@ -106,9 +106,9 @@ function refusesInitialize(error: unknown): boolean {
 
 /**
  * Starts an MCP server, or connects to one.
- * @throws InvalidInputError for an unknown or invalid option
- * @throws InvalidSettingError for a number out of its range
- * @throws InstanceError when the server does not start. The message contains the reason and the last stderr output. The server is closed then
+ * @throws INVALID_INPUT for an unknown or invalid option
+ * @throws INVALID_SETTING for a number out of its range
+ * @throws AgentTasksError when the server does not start. The message contains the reason and the last stderr output. The server is closed then
  */
 export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInstance> {
   checkInstanceOptions(options)

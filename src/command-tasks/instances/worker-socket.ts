@@ -35,8 +35,8 @@ export interface RegistrationOptions extends Omit<WebSocketInstanceOptions, 'id'
 
 /**
  * Registers a worker. The worker is connected after it has sent `hello`.
- * @throws InvalidInputError for an invalid body
- * @throws InstanceError when the id is in use
+ * @throws INVALID_INPUT for an invalid body
+ * @throws AgentTasksError when the id is in use
  */
 export function registerWorker(
   instances: InstanceManager,

@@ -24,7 +24,7 @@ import type { TaskRegistry } from '../../async-tasks/registry.js'
 import { currentRuns, launches, runs } from '../../async-tasks/run-plan.js'
 import { prunedText } from '../task-ids/task-lookup.js'
 
-/** @throws InvalidInputError, AgentTasksError `NOT_CONTINUED`, and the errors of a launch */
+/** @throws INVALID_INPUT, AgentTasksError `NOT_CONTINUED`, and the errors of a launch */
 export function continueTask(launcher: Launcher, task: string | SettledTaskInfo, message: string): ActiveTaskInfo {
   const { registry } = launcher
   const { history } = registry
@@ -75,7 +75,7 @@ const hasSameSession = (one: AsyncTaskInfo, other: AsyncTaskInfo): boolean =>
 
 /**
  * Finds a task by id or record, with its entry if it is kept.
- * @throws InvalidInputError
+ * @throws INVALID_INPUT
  */
 function find(registry: TaskRegistry, task: string | SettledTaskInfo): { record: AsyncTaskInfo; kept?: TaskEntry } {
   const past = typeof task === 'string' ? undefined : parseInput(restorableRecordSchema(), task, 'task')

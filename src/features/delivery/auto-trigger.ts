@@ -66,7 +66,7 @@ export interface TurnDelivery {
    * @param client a client of `pg`, or anything that runs statements in that transaction (`READ COMMITTED`)
    * @throws StoreError `STORE_LOST` when another host has taken over
    * @throws AgentTasksError `LEASE_ENDED` when the delivery is not open any more, for example after `deliveryTimeoutMs`
-   * @throws InvalidInputError for a client in no transaction that has written something, for another store, or with `keepTurns`
+   * @throws INVALID_INPUT for a client in no transaction that has written something, for another store, or with `keepTurns`
    * @throws the error of the client
    */
   readonly acceptIn: (client: {
@@ -154,8 +154,8 @@ export class AsyncTaskAutoTrigger {
   /**
    * @param isAgentBusy a function, called before each delivery (its promise is awaited), or an Observable
    * @param triggerAgentTurn starts a turn with the message; its promise resolves if the message was accepted, and rejects if not
-   * @throws InvalidSettingError for a duration out of range
-   * @throws InvalidInputError for an unknown option, or an option or argument of the wrong type
+   * @throws INVALID_SETTING for a duration out of range
+   * @throws INVALID_INPUT for an unknown option, or an option or argument of the wrong type
    */
   constructor(
     manager: AsyncTaskManager,
@@ -216,7 +216,7 @@ export class AsyncTaskAutoTrigger {
 
   /**
    * Replaces both callbacks, and checks at once whether results can be delivered.
-   * @throws InvalidInputError if a callback has the wrong type; the previous callbacks stay in use then
+   * @throws INVALID_INPUT if a callback has the wrong type; the previous callbacks stay in use then
    */
   updateCallbacks(isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn): void {
     checkCallbacks(isAgentBusy, triggerAgentTurn)

@@ -23,7 +23,7 @@ export interface TaskLease {
   /**
    * Resolves when the lease is stored. Send the message only after that, or a crash could cause a second delivery (promise K3). Absent without a
    * store. Rejects with StoreError if the lease cannot be stored; its tasks are owed again then. Rejects with the code `LEASE_ENDED` if the lease was
-   * released before it was stored: another message may have its tasks. Rejects with DisposedError if the manager was disposed.
+   * released before it was stored: another message may have its tasks. Rejects with `DISPOSED` if the manager was disposed.
    */
   readonly stored?: Promise<void>
   /**
@@ -87,7 +87,7 @@ export function openLease(registry: TaskRegistry, request: LeaseRequest): Lease 
  * Resolves when a lease is stored. Send its message only after that (promise K3).
  * @param onStored throws if the message must not be sent any more
  * @throws StoreError if the lease cannot be stored now; it is released then
- * @throws DisposedError if the registry was disposed in the meantime
+ * @throws DISPOSED if the registry was disposed in the meantime
  */
 function storedLease(registry: TaskRegistry, deliveryId: string, onStored: () => void): Promise<void> | undefined {
   const { persistence } = registry

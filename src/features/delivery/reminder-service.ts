@@ -51,7 +51,7 @@ export interface LeasedReminder {
   /**
    * Resolves when the lease is stored. Send the text only after that. Absent without a store. Rejects with StoreError if the lease cannot be stored;
    * its tasks are owed again then. Rejects with the code `LEASE_ENDED` if it was released before it was stored, for example by the next `beforeTurn`.
-   * Rejects with DisposedError if the manager was disposed.
+   * Rejects with `DISPOSED` if the manager was disposed.
    */
   readonly stored?: Promise<void>
   /** Reports that the turn has accepted the text, so its tasks are delivered. You may also call it after `release`, if the text was accepted late. */
@@ -84,8 +84,8 @@ export class AsyncTaskReminderService {
   #leftOut: ReadonlySet<string> = new Set()
 
   /**
-   * @throws InvalidSettingError if `maxMessageChars` is not an integer >= 200
-   * @throws InvalidInputError for an unknown option
+   * @throws INVALID_SETTING if `maxMessageChars` is not an integer >= 200
+   * @throws INVALID_INPUT for an unknown option
    */
   constructor(manager: AsyncTaskManager, options: ReminderServiceOptions = {}) {
     checkOptions(options, { maxMessageChars: messageLength, answerWith: aFollowUpCall, readWith: aFollowUpCall })

@@ -55,7 +55,7 @@ export class Dependencies implements Feature {
 
   /**
    * Returns what a new task waits for.
-   * @throws InvalidInputError for a task that it cannot wait for
+   * @throws INVALID_INPUT for a task that it cannot wait for
    */
   plan(after: readonly string[], onFailed: OnFailedDependency, launch: NamingLaunch): Wait {
     const entries = namedTasks(this.#registry, after, launch)

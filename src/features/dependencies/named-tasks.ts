@@ -16,7 +16,7 @@ export interface NamingLaunch {
 
 /**
  * Returns the tasks with these ids.
- * @throws InvalidInputError for the first task that the new task cannot wait for
+ * @throws INVALID_INPUT for the first task that the new task cannot wait for
  */
 export function namedTasks(
   registry: TaskRegistry,

@@ -40,7 +40,7 @@ export function tasksAbove(history: TaskRegistry['history'], parent: TaskEntry |
 
 /**
  * Returns the task that `parentId` of an input names; undefined without `parentId`.
- * @throws InvalidInputError
+ * @throws INVALID_INPUT
  */
 export function parentOf(
   { history }: TaskRegistry,
@@ -61,7 +61,7 @@ export function parentOf(
 
 /**
  * Refuses an owner that is the run of an ended or unknown task, because such an owner would never receive results.
- * @throws InvalidInputError
+ * @throws INVALID_INPUT
  */
 export function checkOwner({ history }: TaskRegistry, owner: string, field: string): void {
   const runId = runOfOwner(owner)
@@ -72,7 +72,7 @@ export function checkOwner({ history }: TaskRegistry, owner: string, field: stri
 /**
  * Checks the new owner (the heir) for the tasks of an owner. Refuses, besides the cases of `checkOwner`, a run below the owner itself: its own task
  * would be among those that it receives.
- * @throws InvalidInputError
+ * @throws INVALID_INPUT
  */
 export function checkHeir(registry: TaskRegistry, heir: string, owner: string): void {
   if (heir === owner) return
@@ -129,7 +129,7 @@ export interface CurrentRun {
   readonly isCurrent: () => boolean
 }
 
-/** @throws InvalidInputError */
+/** @throws INVALID_INPUT */
 export function checkIds(ids: unknown): void {
   if (ids === undefined || (Array.isArray(ids) && ids.every((id) => typeof id === 'string'))) return
   throw new InvalidInputError('ids', ids, 'an array of ids of tasks')

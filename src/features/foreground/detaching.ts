@@ -9,7 +9,7 @@ export type DetachResult = { readonly detached: true } | { readonly detached: fa
 
 /**
  * Moves a task to the background. The call that waits for it returns, and the task takes a slot like a task launched in the background.
- * @throws TaskLimitError if no slot is free; the task stays in the foreground then
+ * @throws TASK_LIMIT if no slot is free; the task stays in the foreground then
  */
 export function detachTask(registry: TaskRegistry, id: string): DetachResult {
   const entry = registry.history.get(id)

@@ -40,7 +40,7 @@ export const historyPage: PageFeature = { queries: { history: readHistory } }
 
 /**
  * Returns one page of the history, the latest task first.
- * @throws InvalidInputError for an unknown or wrong query parameter
+ * @throws INVALID_INPUT for an unknown or wrong query parameter
  * @throws StoreError if the history cannot be read
  */
 async function readHistory(page: PageParts, parameters: URLSearchParams): Promise<PageHistory> {
@@ -69,7 +69,7 @@ async function readHistory(page: PageParts, parameters: URLSearchParams): Promis
 
 /**
  * Refuses a filter that this kind of task does not have. Ignoring the filter would return all tasks.
- * @throws InvalidInputError
+ * @throws INVALID_INPUT
  */
 function refuseOthers(names: object, known: string): void {
   const [first] = Object.entries(names) as [string, string][]

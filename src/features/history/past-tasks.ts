@@ -73,7 +73,7 @@ export class AsyncTaskHistory implements Feature {
 
   /**
    * @throws StoreError if the history cannot be read
-   * @throws InvalidInputError for an invalid query
+   * @throws INVALID_INPUT for an invalid query
    */
   async page(query: TaskHistoryQuery): Promise<HistoryPage<SettledTaskInfo>> {
     const wanted = readTaskQuery(query)

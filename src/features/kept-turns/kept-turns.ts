@@ -77,7 +77,7 @@ export class KeptTurns implements Feature {
   /**
    * Keeps turns from now on.
    * @param limit how many of each owner
-   * @throws InvalidInputError when there is no store, or one that cannot keep turns
+   * @throws INVALID_INPUT when there is no store, or one that cannot keep turns
    */
   keepAtMost(limit: number): void {
     const { persistence } = this.#registry
@@ -96,7 +96,7 @@ export class KeptTurns implements Feature {
 
   /**
    * Resolves when all changes so far are stored, however often that is tried.
-   * @throws DisposedError if the registry is disposed first
+   * @throws DISPOSED if the registry is disposed first
    * @throws StoreError if the store is lost first
    */
   async stored(): Promise<void> {
@@ -113,7 +113,7 @@ export class KeptTurns implements Feature {
     }
   }
 
-  /** @throws InvalidInputError for a text that is too large */
+  /** @throws INVALID_INPUT for a text that is too large */
   checkText(text: string): void {
     if (jsonBytes(text, MAX_INPUT_BYTES) <= MAX_INPUT_BYTES) return
     throw new InvalidInputError('text', text, `at most ${MAX_INPUT_BYTES} bytes of JSON, because the host keeps turns`)
@@ -121,7 +121,7 @@ export class KeptTurns implements Feature {
 
   /**
    * Returns what is stored of the messages that `respond` has returned.
-   * @throws InvalidInputError for what is not an array of JSON objects, or too large
+   * @throws INVALID_INPUT for what is not an array of JSON objects, or too large
    */
   toMessages(answer: unknown): readonly unknown[] {
     const expected = `an array of messages, each an object that JSON can represent, of together at most ${MAX_TURN_BYTES} bytes, because the host keeps turns (keepTurns)`

@@ -27,7 +27,7 @@ export class FollowedFile implements Monitored {
 
   /**
    * @param from where an earlier process stopped reading
-   * @throws InvalidInputError for a file that does not exist or may not be read. With `from`, `look` reports that instead
+   * @throws INVALID_INPUT for a file that does not exist or may not be read. With `from`, `look` reports that instead
    */
   constructor(file: string, roots: readonly string[], from?: Position) {
     const path = nodeBuiltin('node:path')

@@ -9,7 +9,7 @@ const MAX_PROGRAM = 1000
 
 /**
  * Creates the test for lines.
- * @throws InvalidInputError for an unusable pattern
+ * @throws INVALID_INPUT for an unusable pattern
  * @throws AgentTasksError `PACKAGES_MISSING` for a regular expression without the package `re2js`
  */
 export function matcherOf(match: StoredMonitor['input']['match']): (line: string) => boolean {

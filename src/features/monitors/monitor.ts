@@ -76,7 +76,7 @@ export class Monitor {
   #refilledAt: number
   #floodedSince: number | undefined
 
-  /** @throws InvalidInputError for an unusable pattern */
+  /** @throws INVALID_INPUT for an unusable pattern */
   constructor(id: string, state: StoredMonitor, clock: Clock, onEvent: OnEvent) {
     const { startedAt, input } = state
     this.#now = () => elapsedMs(clock)

@@ -91,7 +91,7 @@ export class Monitors implements Feature {
   /**
    * Validates a monitor and returns a function that starts it.
    * @param isOwn whether the monitored task is launched for this monitor, and is cancelled when the monitor ends
-   * @throws InvalidInputError, DisposedError, AgentTasksError `MONITOR_LIMIT`
+   * @throws INVALID_INPUT, DISPOSED, AgentTasksError `MONITOR_LIMIT`
    */
   plan(source: MonitorSource, options: MonitorOptions, isOwn = false): () => TaskMonitor {
     const { clock, createId, history, isDisposed } = this.#registry
@@ -180,7 +180,7 @@ export class Monitors implements Feature {
     throw new AgentTasksError('MONITOR_LIMIT', `Max monitors of all owners (${MAX_MONITORS}) reached.`)
   }
 
-  /** @throws InvalidInputError for an unusable pattern */
+  /** @throws INVALID_INPUT for an unusable pattern */
   #create(id: string, state: StoredMonitor): Monitor {
     const { clock, batch } = this.#registry
     const monitor: Monitor = new Monitor(id, state, clock, (text) => batch(() => this.#onEvent(monitor, text)))

@@ -30,9 +30,9 @@ export interface MonitoredCommand {
 
 /**
  * Starts a monitor. If the source is a program, starts the program, too. The program is stopped when the monitor ends.
- * @throws InvalidInputError for an invalid source or option
- * @throws TaskLimitError when there is no slot for the program
- * @throws DisposedError when the manager was disposed
+ * @throws INVALID_INPUT for an invalid source or option
+ * @throws TASK_LIMIT when there is no slot for the program
+ * @throws DISPOSED when the manager was disposed
  * @throws AgentTasksError `MONITOR_LIMIT` when there are too many monitors
  */
 export function startMonitor(

@@ -29,7 +29,7 @@ export class RunWaits implements Feature {
 
   /**
    * Begins a wait of a run. Call the returned function when the wait ends.
-   * @throws FamilyError `DEADLOCK` if these tasks wait for the run themselves
+   * @throws AgentTasksError `DEADLOCK` if these tasks wait for the run themselves
    */
   begin(run: TaskEntry, entries: readonly TaskEntry[], mode: RunWait['mode']): () => void {
     const wait = { entries, mode }
@@ -48,7 +48,7 @@ export class RunWaits implements Feature {
 
   /**
    * Checks a foreground launch of a run.
-   * @throws FamilyError `DEADLOCK` if the new task would wait for the run that launches it
+   * @throws AgentTasksError `DEADLOCK` if the new task would wait for the run that launches it
    */
   checkInPlace(run: TaskEntry, needs: Requirements): void {
     const known = new Map<TaskEntry, boolean>()

@@ -32,7 +32,7 @@ export function needsOf(
 
 /**
  * Refuses a child that needs a slot which its parent, or a task above it, holds: the child would wait for that task.
- * @throws FamilyError
+ * @throws AgentTasksError `HELD_BY_PARENT`
  */
 export function checkAbove(
   registry: TaskRegistry,

@@ -52,7 +52,7 @@ export class Pausing implements Feature {
 
   /**
    * Begins the pause of an owner or of all owners, or changes its options.
-   * @throws InvalidInputError, DisposedError
+   * @throws INVALID_INPUT, DISPOSED
    */
   pause(given: string | undefined, options: PauseOptions): TaskPause {
     const { pauses, clock, isDisposed } = this.#registry
@@ -88,7 +88,7 @@ export class Pausing implements Feature {
   /**
    * Ends the pause of an owner. Without an owner, ends the pause of all owners.
    * @returns false if there is no such pause
-   * @throws InvalidInputError
+   * @throws INVALID_INPUT
    */
   resume(given: string | undefined): boolean {
     const owner = parseInput(pausedOwnerSchema(), given, 'owner')

@@ -18,7 +18,7 @@ export const messageSchema = lazily(() => z.string().min(1))
 
 /**
  * Passes a message to the run of a task. The run takes it at most once.
- * @throws InvalidInputError for a message that is not text
+ * @throws INVALID_INPUT for a message that is not text
  */
 export function sendMessage(registry: TaskRegistry, taskId: string, text: string): SendResult {
   const message = parseInput(messageSchema(), text, 'message')

@@ -43,7 +43,7 @@ export function askQuestion(
 
 /**
  * Converts the arguments of `context.ask` to a question.
- * @throws InvalidInputError
+ * @throws INVALID_INPUT
  */
 export function toQuestion({ clock }: TaskRegistry, input: TaskQuestionInput, options: AskOptions): AskedQuestion {
   const { message, schema } = parseInput(taskQuestionSchema(), input, 'question')
@@ -87,7 +87,7 @@ const answerWith = (question: TaskQuestion, value: AnswerValue): TaskAnswer =>
 /**
  * Answers an open question of a task.
  * @returns false if no such question is open
- * @throws InvalidInputError for an answer that is malformed or does not match the question's schema
+ * @throws INVALID_INPUT for an answer that is malformed or does not match the question's schema
  */
 export function answerQuestion(
   registry: TaskRegistry,

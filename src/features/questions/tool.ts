@@ -33,7 +33,7 @@ const NAME = 'send_to_task'
  * Creates the tool `send_to_task`, which sends a message to a running task or continues a task that has ended.
  * @param options the manager, and the owner of the visible tasks
  * @returns the tool
- * @throws InvalidInputError for an unknown or wrong option
+ * @throws INVALID_INPUT for an unknown or wrong option
  */
 export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnType<typeof sendToTaskSchema>> {
   checkOptions(options, ownedOptionTypes)

@@ -16,7 +16,7 @@ const MAX_PARAMS_BYTES = 4000
 
 /**
  * Validates a schedule. Returns its stored form, with the time at which it fires first.
- * @throws InvalidInputError for an invalid field
+ * @throws INVALID_INPUT for an invalid field
  * @throws AgentTasksError `PACKAGES_MISSING` if the rule needs the package `croner`
  */
 export function checkSchedule(input: Fields, now: number, minPeriodMs: number): Omit<ScheduleInfo, 'id' | 'owner'> {

@@ -87,7 +87,7 @@ function localTimeAt(at: number, timeZone: string): number {
 
 /**
  * Returns the first time that matches a cron expression.
- * @throws InvalidInputError for an invalid expression, or one that never matches
+ * @throws INVALID_INPUT for an invalid expression, or one that never matches
  * @throws AgentTasksError `PACKAGES_MISSING`
  */
 export function firstMatch(rule: Rule, now: number): number {
@@ -107,7 +107,7 @@ const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\
 /**
  * Parses the time of a schedule that fires once. A local time that daylight saving time skips is read with the offset before the change. A local time
  * that occurs twice means the first of both.
- * @throws InvalidInputError for an invalid time
+ * @throws INVALID_INPUT for an invalid time
  * @throws AgentTasksError `PACKAGES_MISSING`
  */
 export function readTime(at: string | Date, timeZone: string | undefined, now: number): number {

@@ -51,7 +51,7 @@ export interface Schedule {
 
 export interface ScheduleHost {
   readonly options: Required<ScheduleOptions>
-  /** @throws InvalidInputError for an unknown subagent */
+  /** @throws INVALID_INPUT for an unknown subagent */
   runnerOf(subagent: string, field: string): Runner
   launch(input: LaunchTaskInput, runner: Runner): ActiveTaskInfo
 }

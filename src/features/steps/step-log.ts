@@ -287,7 +287,7 @@ export class StepLog {
  */
 const NAME = /^[^#()\p{Cc}\p{Cs}]{1,100}$/u
 
-/** @throws InvalidInputError */
+/** @throws INVALID_INPUT */
 export function checkName(name: unknown, field: string): asserts name is string {
   if (typeof name === 'string' && NAME.test(name)) return
   throw new InvalidInputError(
@@ -299,7 +299,7 @@ export function checkName(name: unknown, field: string): asserts name is string 
 
 /**
  * Converts the result of a step to JSON.
- * @throws InvalidInputError for a value that JSON cannot represent
+ * @throws INVALID_INPUT for a value that JSON cannot represent
  */
 export function toResult(value: unknown, field: string): Pick<Step, 'result'> {
   try {

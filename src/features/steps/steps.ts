@@ -95,7 +95,7 @@ export class Steps implements Feature {
 
   /**
    * Ends the step that waits for the answer to this question, if there is one.
-   * @throws InvalidInputError for an answer that is too large; the question stays open then
+   * @throws INVALID_INPUT for an answer that is too large; the question stays open then
    */
   answered(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
     const log = logs.get(entry)
@@ -117,7 +117,7 @@ export class Steps implements Feature {
   /**
    * Sends an event. Resolves when the event is stored. If the promise rejects with anything but StoreError, the event was not sent.
    * @returns the ids of the tasks that received the event
-   * @throws InvalidInputError for an invalid name, value or target
+   * @throws INVALID_INPUT for an invalid name, value or target
    * @throws AgentTasksError `EVENTS_FULL`, which names the task
    */
   async emit(event: string, value: unknown, target: EventTarget): Promise<readonly string[]> {
@@ -296,7 +296,7 @@ export class Steps implements Feature {
 
 const targetTypes: OptionTypes<{ taskId?: string; owner?: string }> = { taskId: aName, owner: aName }
 
-/** @throws InvalidInputError */
+/** @throws INVALID_INPUT */
 function checkTarget(target: EventTarget): void {
   checkOptions(target, targetTypes, ['target'])
   if ('owner' in target === 'taskId' in target) {

@@ -22,8 +22,8 @@ const optionTypes: OptionTypes<BackgroundOptions> = {
 /**
  * Wraps a tool.
  * @param host the options that the host's tools use to launch tasks
- * @throws InvalidInputError for an invalid option or tool
- * @throws InvalidSettingError for a time that is outside its range
+ * @throws INVALID_INPUT for an invalid option or tool
+ * @throws INVALID_SETTING for a time that is outside its range
  */
 export function backgroundTool<T, Mode extends BackgroundMode>(
   host: Parameters<typeof readLaunchOptions>[0],

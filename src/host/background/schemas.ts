@@ -19,7 +19,7 @@ const TEXT =
 
 /**
  * Reads `run_in_background`, and returns it with the rest of the input.
- * @throws InvalidInputError when the parameter is not a boolean
+ * @throws INVALID_INPUT when the parameter is not a boolean
  */
 export function readParameter(given: unknown): { readonly input: unknown; readonly isBackground: boolean } {
   if (typeof given !== 'object' || given === null) return { input: given, isBackground: false }
@@ -32,7 +32,7 @@ export function readParameter(given: unknown): { readonly input: unknown; readon
  * Adds the parameter `run_in_background` to an input schema.
  * @param isStrict whether the model must set every parameter; `run_in_background` is then required, and may be null
  * @param field the name of the schema in errors
- * @throws InvalidInputError for a schema that is not one of an object, or that already has the parameter
+ * @throws INVALID_INPUT for a schema that is not one of an object, or that already has the parameter
  */
 export function withParameter(given: unknown, isStrict: boolean, field: string): unknown {
   // The AI SDK accepts a function that creates the schema.

@@ -48,7 +48,7 @@ type OpenAIAgentsTool = {
 /**
  * Wraps a tool of OpenAI Agents. The SDK converts an exception of the tool to a text, unless `errorFunction` is null. The task then completes with
  * that text.
- * @throws InvalidInputError for a tool with output guardrails
+ * @throws INVALID_INPUT for a tool with output guardrails
  */
 export function openaiAgentsTool(tool: OpenAIAgentsTool, tasks: ToolTasks): object {
   // The SDK gives guardrails the agent and what `invoke` returns, which is not the result of a call in the background.

@@ -61,7 +61,7 @@ const SEND_USAGE = 'Usage: /task send <task_id> <text>'
  * - `/schedules` and `/schedule cancel <schedule_id>`
  * - `/monitors` and `/monitor cancel <monitor_id>`
  *
- * @throws InvalidInputError for an unknown or invalid option
+ * @throws INVALID_INPUT for an unknown or invalid option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
   checkOptions(options, { getAsyncTaskManager: required(aFunction), owner: aName, pausedOwner: aName })

@@ -81,9 +81,9 @@ export interface Conversation<Known extends Subagents = Subagents, Answer = unkn
    * @throws the reason of `signal` when it aborts before the turn begins
    * @throws AgentTasksError `OWN_TURN` inside a turn of the same conversation, which would wait for itself
    * @throws AgentTasksError `INPUT_LIMIT` when 1000 messages with an id wait
-   * @throws InvalidInputError for an invalid text or option, without a function `respond`, for the id of a message with another text, or with
+   * @throws INVALID_INPUT for an invalid text or option, without a function `respond`, for the id of a message with another text, or with
    * `keepTurns` for a text of more than 1 MiB of JSON
-   * @throws DisposedError after `close` of the conversation, or `dispose` of the host
+   * @throws DISPOSED after `close` of the conversation, or `dispose` of the host
    */
   send(text: string, options?: SendOptions): Promise<Answer>
   /** Starts a task of this conversation, as `launch` of the host does. */
@@ -94,7 +94,7 @@ export interface Conversation<Known extends Subagents = Subagents, Answer = unkn
   ): TaskHandle<OutputOf<Known[Name]>>
   /**
    * Continues the suspended turn with `run` (`AgentTurns.resume`).
-   * @throws InvalidInputError when no turn is suspended
+   * @throws INVALID_INPUT when no turn is suspended
    */
   resume(run: (signal: AbortSignal) => Answer | PromiseLike<Answer>): Promise<Answer>
   /** Ends the suspended turn as one that has failed (`AgentTurns.abandon`). Returns false when no turn is suspended. */
@@ -118,8 +118,8 @@ export interface Conversation<Known extends Subagents = Subagents, Answer = unkn
   /**
    * Ends the conversation. Its waiting turns are rejected, and the running one is aborted. Its active tasks are cancelled, and its owed results are
    * dropped; with `to`, all of them are transferred to another conversation instead. Its kept turns are removed. Resolves when the running turn has ended.
-   * @throws InvalidInputError for an invalid option
-   * @throws DisposedError with `keepTurns`, when the host is disposed before the removal is stored
+   * @throws INVALID_INPUT for an invalid option
+   * @throws DISPOSED with `keepTurns`, when the host is disposed before the removal is stored
    */
   close(options?: { readonly to?: string }): Promise<void>
 }

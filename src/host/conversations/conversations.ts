@@ -126,8 +126,8 @@ export class Conversations {
 
   /**
    * Returns the conversation with an id, and opens it if it is not open.
-   * @throws InvalidInputError for an invalid id or option, and for other options than those of the open conversation
-   * @throws DisposedError after `dispose`
+   * @throws INVALID_INPUT for an invalid id or option, and for other options than those of the open conversation
+   * @throws DISPOSED after `dispose`
    */
   get(id: string, options?: ConversationOptions): Conversation {
     if (!accepts(aName, id) || runOfOwner(id) !== undefined) {

@@ -62,8 +62,8 @@ const optionTypes: OptionTypes<InspectorOptions> = {
 /**
  * Creates an inspector for Stately's viewer. It connects in the background, and reconnects when the connection is lost.
  * @returns the value for the option `inspect` of managers, `createAgentTasks` and `startTaskServer`
- * @throws InvalidSettingError for a number out of its range, or a `url` of another protocol
- * @throws InvalidInputError for an unknown option, or an option of a wrong type
+ * @throws INVALID_SETTING for a number out of its range, or a `url` of another protocol
+ * @throws INVALID_INPUT for an unknown option, or an option of a wrong type
  */
 export function createInspector(options: InspectorOptions = {}): Inspector {
   checkOptions(options, optionTypes)
@@ -235,7 +235,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   }
 }
 
-/** @throws InvalidSettingError for an invalid URL, and for one of another protocol */
+/** @throws INVALID_SETTING for an invalid URL, and for one of another protocol */
 function openTransport(url: string, clock: Clock, events: TransportEvents): Transport {
   switch (URL.canParse(url) ? new URL(url).protocol : undefined) {
     case 'ws:':

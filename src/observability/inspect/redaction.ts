@@ -46,7 +46,7 @@ export function redactByDefault(key: string, value: unknown): unknown {
 
 /**
  * Converts the option `redact` to a function.
- * @throws InvalidInputError for a value that is not a boolean or a function
+ * @throws INVALID_INPUT for a value that is not a boolean or a function
  */
 export function toRedact(redact: boolean | Redact): Redact {
   if (typeof redact === 'function') return redact

@@ -19,7 +19,7 @@ export interface ViewerOptions extends TransportEvents {
   readonly url: string
 }
 
-/** @throws InvalidSettingError outside a browser window */
+/** @throws INVALID_SETTING outside a browser window */
 export function createViewerTransport({ url, onOpen, onDown }: ViewerOptions): Transport {
   if (!('window' in globalThis)) {
     throw new InvalidSettingError('url', url, 'the ws: or wss: URL of a relay: there is no browser window here')

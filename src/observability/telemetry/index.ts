@@ -1,4 +1,3 @@
 /** `agent-tasks/telemetry`: traces and metrics through OpenTelemetry. */
 export { createTelemetry } from './open-telemetry.js'
-export type { OpenTelemetryOptions } from './open-telemetry.js'
 export type { Telemetry, TraceContext } from '../../protocol/telemetry.js'

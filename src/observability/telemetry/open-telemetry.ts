@@ -44,7 +44,7 @@ const TOOL_BOUNDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12,
  * the option `telemetry`.
  *
  * The spans of a trace are connected only if a context manager is registered. `NodeTracerProvider.register()` and `NodeSDK` register one.
- * @throws InvalidInputError for an unknown or invalid option
+ * @throws INVALID_INPUT for an unknown or invalid option
  */
 export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   checkOptions(options, optionTypes)

@@ -105,8 +105,8 @@ const optionTypes: OptionTypes<AcpRunnerOptions> = {
 
 /**
  * Validates and copies the options.
- * @throws InvalidInputError for an invalid option
- * @throws InvalidSettingError for a number out of its range
+ * @throws INVALID_INPUT for an invalid option
+ * @throws INVALID_SETTING for a number out of its range
  */
 export function parseAcpOptions(options: AcpRunnerOptions): AcpSettings {
   checkOptions(options, optionTypes)

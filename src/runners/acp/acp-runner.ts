@@ -34,8 +34,8 @@ const KEPT_STDOUT_BYTES = 8192
  * invalid, too large or too late.
  * @param options the agent to run, and what it may do
  * @returns a runner for `subagents` and `AsyncTaskManager.launch`
- * @throws InvalidInputError for an invalid option
- * @throws InvalidSettingError for a number out of its range
+ * @throws INVALID_INPUT for an invalid option
+ * @throws INVALID_SETTING for a number out of its range
  */
 export function acpRunner(options: AcpRunnerOptions): OutputRunner {
   const settings = parseAcpOptions(options)
@@ -140,7 +140,9 @@ function outputOf({ stopReason, sessionId }: EndedTurn, command: string, message
   const output = parseOutput('text', message)
   if (stopReason === 'refusal' || stopReason === 'cancelled') {
     const [code, what] =
-      stopReason === 'refusal' ? ['ACP_REFUSED', 'refused the goal'] : ['ACP_FAILED', 'cancelled its turn']
+      stopReason === 'refusal'
+        ? (['ACP_REFUSED', 'refused the goal'] as const)
+        : (['ACP_FAILED', 'cancelled its turn'] as const)
     throw new ProcessError(code, `Agent ${preview(command)} ${what}.${describeTail('', output.final_message ?? '')}`, {
       command,
     })

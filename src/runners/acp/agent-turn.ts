@@ -208,7 +208,8 @@ function toTurnError(
 ): unknown {
   if (error instanceof ProcessError) return error
   const name = `Agent ${preview(command)}`
-  const fail = (code: string, message: string) => new ProcessError(code, message, { command }, { cause: error })
+  const fail = (code: ConstructorParameters<typeof ProcessError>[0], message: string) =>
+    new ProcessError(code, message, { command }, { cause: error })
   if (error instanceof MessageTooLargeError) {
     const limit = `maxMessageBytes (${error.maxMessageBytes} bytes)`
     return fail('ACP_PROTOCOL', `${name} was stopped: it sent a message of more than ${limit}.`)

@@ -25,7 +25,7 @@ export interface InstanceList {
   read(): Promise<InstanceSummary[]>
   /**
    * Pauses or resumes an instance, and resolves when the change is stored. Undefined if instances cannot be paused.
-   * @throws InstanceError for an unknown instance
+   * @throws AgentTasksError for an unknown instance
    * @throws StoreError when the change cannot be stored
    */
   readonly setPaused?: (instanceId: string, isPaused: boolean) => Promise<void>

@@ -35,7 +35,7 @@ export interface TaskBackend {
   readonly instances: InstanceList
   /**
    * Registers a worker.
-   * @throws InstanceError for an id that is in use
+   * @throws AgentTasksError for an id that is in use
    * @throws AgentTasksError `TOO_MANY_REGISTRATIONS`
    * @throws StoreError when the registration cannot be stored
    */

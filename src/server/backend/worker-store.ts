@@ -16,7 +16,7 @@ import type { RegisterRequest, RegisterResponse } from '../../protocol/instance-
 export interface WorkerStore {
   /**
    * Registers a worker, or finds the registration that belongs to its secret. With a store, resolves when the registration is stored.
-   * @throws InstanceError for an id that is in use, or that tasks of an earlier process wait for
+   * @throws AgentTasksError for an id that is in use, or that tasks of an earlier process wait for
    * @throws AgentTasksError `TOO_MANY_REGISTRATIONS`
    * @throws StoreError when the registration cannot be stored
    */

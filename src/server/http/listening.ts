@@ -35,7 +35,7 @@ export interface ListenSettings {
 /**
  * Starts to listen.
  * @returns the port in use. It differs from `port` when that is 0
- * @throws InvalidSettingError when the address or the port cannot be used
+ * @throws INVALID_SETTING when the address or the port cannot be used
  */
 export function listen(server: Server, host: string, port: number, settings: ListenSettings): Promise<number> {
   return new Promise((resolve, reject) => {

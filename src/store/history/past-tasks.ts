@@ -100,7 +100,7 @@ export class PastTasks {
    * Returns a page of ended tasks, newest first.
    * @param kept the tasks that the manager keeps
    * @throws StoreError if the history cannot be read
-   * @throws InvalidInputError for a cursor that no page has returned
+   * @throws INVALID_INPUT for a cursor that no page has returned
    */
   async page(
     kept: readonly PastTask[],
@@ -130,7 +130,7 @@ export const placeText = ({ completedAt, id }: HistoryPlace): string => `${compl
 
 /**
  * Decodes a cursor.
- * @throws InvalidInputError for a text that is not a cursor; `field` is its name in the error
+ * @throws INVALID_INPUT for a text that is not a cursor; `field` is its name in the error
  */
 export function placeOf(cursor: string, field: string): HistoryPlace {
   const [, completedAt, id] = /^(\d+(?:\.\d+)?):([^]*)$/.exec(cursor) ?? []
@@ -193,13 +193,13 @@ export interface HistoryPage<Record> {
   readonly next?: string
 }
 
-/** @throws InvalidInputError for an invalid query */
+/** @throws INVALID_INPUT for an invalid query */
 export function readTaskQuery(query: TaskHistoryQuery) {
   const { subagent, before, ...fields } = parseInput(taskQuerySchema(), query, 'query')
   return { kind: 'task' as const, ...fields, ...(subagent !== undefined && { name: subagent }), cursor: before }
 }
 
-/** @throws InvalidInputError for an invalid query */
+/** @throws INVALID_INPUT for an invalid query */
 export function readCommandTaskQuery(query: CommandTaskHistoryQuery) {
   const { instanceId, before, ...fields } = parseInput(commandTaskQuerySchema(), query, 'query')
   return {

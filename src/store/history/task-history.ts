@@ -84,7 +84,7 @@ export const SWEEP = { every: 100, most: 1000 } as const
 
 /**
  * Returns the limits with their defaults.
- * @throws InvalidInputError for an unknown limit, or one that is not a number >= 0
+ * @throws INVALID_INPUT for an unknown limit, or one that is not a number >= 0
  */
 export function retentionLimits(given: RetentionLimits = {}): Required<RetentionLimits> {
   for (const [name, value] of Object.entries(given) as [string, unknown][]) {

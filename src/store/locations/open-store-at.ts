@@ -8,7 +8,7 @@ import { storeUrlAt } from './store-url.js'
  * @param setting the name of the setting in errors
  * @param session the session if a URL names none
  * @throws StoreError when the store cannot be opened
- * @throws InvalidSettingError for an invalid URL
+ * @throws INVALID_SETTING for an invalid URL
  */
 export async function openStoreAt(location: string, setting: string, session?: string): Promise<Store> {
   return storeUrlAt(location, setting, session)?.open() ?? sqliteStore(location)

@@ -25,7 +25,7 @@ export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEnt
 /**
  * Reads the sessions of a folder, or those at a URL. Returns undefined for the file of a single store.
  * @throws StoreError if the folder or the server cannot be read
- * @throws InvalidSettingError for an invalid URL
+ * @throws INVALID_SETTING for an invalid URL
  */
 export async function readSessionsAt(location: string): Promise<readonly StoredSession[] | undefined> {
   const url = storeUrlAt(location, 'store')
@@ -53,7 +53,7 @@ export function readSessions(folder: string): StoredSession[] {
 /**
  * Reads the past tasks that match a query.
  * @throws StoreError if a history cannot be read
- * @throws InvalidSettingError for an invalid URL
+ * @throws INVALID_SETTING for an invalid URL
  */
 export async function readHistoryAt(
   location: string,

@@ -29,7 +29,7 @@ const kindOf = (location: string): StoreKind | undefined =>
  * @param setting the name of the setting in errors. Errors never show the URL, because it may contain a password
  * @param session the session if the URL names none
  * @returns undefined for a path
- * @throws InvalidSettingError for a text with the scheme of a store that is not a URL
+ * @throws INVALID_SETTING for a text with the scheme of a store that is not a URL
  */
 export function storeUrlAt(location: string, setting: string, session?: string): StoreUrl | undefined {
   const kind = kindOf(location)

@@ -1,4 +1,3 @@
 /** `agent-tasks/postgres`: a store in PostgreSQL. Needs the package `pg`, version 8. */
 export type { PostgresClient } from './connection.js'
 export { postgresStore, readPostgresHistory, readPostgresStore } from './postgres-store.js'
-export type { PostgresStoreOptions } from './postgres-store.js'

@@ -40,8 +40,8 @@ const optionTypes: OptionTypes<PostgresStoreOptions> = {
 /**
  * Creates a store in a schema of PostgreSQL. `openStore` connects it. It stores the goals, outputs and errors of tasks, but no values of environment
  * variables. It has no files, so programs with `survivesHost` need another store.
- * @throws InvalidInputError for an unknown option, or an option of a wrong type
- * @throws InvalidSettingError for a number out of its range
+ * @throws INVALID_INPUT for an unknown option, or an option of a wrong type
+ * @throws INVALID_SETTING for a number out of its range
  */
 export function postgresStore(options: PostgresStoreOptions): RemoteStore {
   checkOptions(options, optionTypes)
@@ -66,8 +66,8 @@ export function readPostgresHistory(options: PostgresStoreOptions, query: PastTa
 
 /**
  * Prepares access to a schema without owning a session. The first statement connects.
- * @throws InvalidInputError for an unknown option, or an option of a wrong type
- * @throws InvalidSettingError for a number out of its range
+ * @throws INVALID_INPUT for an unknown option, or an option of a wrong type
+ * @throws INVALID_SETTING for a number out of its range
  */
 export function connectSchema(options: PostgresStoreOptions): StoreDatabase {
   checkOptions(options, optionTypes)

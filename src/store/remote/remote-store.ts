@@ -48,7 +48,7 @@ export const remoteOptionTypes: OptionTypes<RemoteStoreOptions> = {
  * Creates the store of a session in a database.
  * @param given the options, which the caller has checked
  * @param access prepares access to the database; its first operation connects
- * @throws InvalidInputError for an invalid limit of the history
+ * @throws INVALID_INPUT for an invalid limit of the history
  */
 export function remoteStore(given: RemoteStoreOptions, access: () => StoreDatabase): RemoteStore {
   const limits = retentionLimits(given.retention)

@@ -37,7 +37,7 @@ export interface StoreLease {
 
 /**
  * Takes ownership. While the lease of another owner has not expired, it waits, because that owner may be dead.
- * @throws StoreInUseError when the other owner renews its lease
+ * @throws STORE_IN_USE when the other owner renews its lease
  */
 export async function takeStoreLease(options: StoreLeaseOptions): Promise<StoreLease> {
   const { database, session, leaseMs, clock, name } = options

@@ -35,7 +35,7 @@ const held = new Set<Database>()
  * Makes this process the owner of a store.
  * @param busyMs how long to wait for another process to release the lock, in ms
  * @returns a function that releases the ownership
- * @throws StoreInUseError when another process owns the store
+ * @throws STORE_IN_USE when another process owns the store
  */
 export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
   const lock = `${file}-lock`

@@ -68,7 +68,7 @@ const optionTypes: OptionTypes<SqliteStoreOptions> = { retention: anObject, cloc
  * The file has the goals, outputs and errors of tasks, but no values of environment variables. Ended tasks that no manager holds any more are
  * in the history, in the file `PATH-history`.
  * @param path the path of the file
- * @throws InvalidInputError for an invalid path or option
+ * @throws INVALID_INPUT for an invalid path or option
  */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): LocalStore {
   if (!accepts(aName, path)) throw new InvalidInputError('path', path, 'the path of a file')

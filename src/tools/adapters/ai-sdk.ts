@@ -16,8 +16,6 @@ import {
 } from './neutral-tools.js'
 import { executeOrThrow } from './tool-failure.js'
 
-export { ToolFailure } from './tool-failure.js'
-
 /** Tools of the AI SDK by name, with typed inputs. */
 export type AiSdkTools<Tools extends NeutralTools, Names extends ToolNames = never> = {
   [Name in keyof Tools as [Names] extends [never] ? Name : Name extends keyof Names ? Names[Name] : Name]: AiTool<
@@ -28,11 +26,11 @@ export type AiSdkTools<Tools extends NeutralTools, Names extends ToolNames = nev
 
 /**
  * Converts tools to a tool set for `generateText`, `streamText` and `ToolLoopAgent`. A tool gets the `abortSignal` and the `toolCallId` of its call. A
- * failed call throws `ToolFailure`, and the model gets its message as `error-text`.
+ * failed call throws `TOOL_FAILED`, and the model gets its message as `error-text`.
  * @param tools tools by name, such as `createAgentTasks().tools`
  * @param options.names other names for some tools
  * @returns the tool set, with the names that the model sees
- * @throws InvalidInputError when a key is not the name of its tool, or for an invalid option
+ * @throws INVALID_INPUT when a key is not the name of its tool, or for an invalid option
  */
 export function toAiSdkTools<Tools extends NeutralTools, const Names extends ToolNames = never>(
   tools: Tools,

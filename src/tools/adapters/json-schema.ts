@@ -38,7 +38,7 @@ export interface JsonSchemaTools {
  * @param tools tools by name, such as `createAgentTasks().tools`
  * @param options.names other names for some tools
  * @returns the descriptions of the tools, and a function that calls them
- * @throws InvalidInputError when a key is not the name of its tool, or for an invalid option
+ * @throws INVALID_INPUT when a key is not the name of its tool, or for an invalid option
  */
 export function toJsonSchemaTools(tools: NeutralTools, options?: AdapterOptions): JsonSchemaTools {
   const offered = offeredTools(tools, options)

@@ -21,7 +21,7 @@ export type LangChainTool = DynamicStructuredTool<
  * @param tools tools by name, such as `createAgentTasks().tools`
  * @param options.names other names for some tools
  * @returns the tools, in the order of their keys
- * @throws InvalidInputError when a key is not the name of its tool, or for an invalid option
+ * @throws INVALID_INPUT when a key is not the name of its tool, or for an invalid option
  * @throws AgentTasksError `PACKAGES_MISSING` with `@langchain/core` before 0.3.58
  */
 export function toLangChainTools<Tools extends NeutralTools>(

@@ -37,7 +37,7 @@ const optionTypes: OptionTypes<AdapterOptions> = {
 
 /**
  * Returns the tools in the order of their keys. Each key must be the name of its tool, because the texts of tools mention other tools by name.
- * @throws InvalidInputError when a key is not the name of its tool, or for an invalid name
+ * @throws INVALID_INPUT when a key is not the name of its tool, or for an invalid name
  */
 export function offeredTools(tools: NeutralTools, options: AdapterOptions = {}): readonly OfferedTool[] {
   checkOptions<AdapterOptions>(options, optionTypes)

@@ -32,7 +32,7 @@ export type OpenAIAgentsTool = FunctionTool<any, LooseParameters>
  * @param tools tools by name, such as `createAgentTasks().tools`
  * @param options.names other names for some tools
  * @returns the tools, in the order of their keys
- * @throws InvalidInputError when a key is not the name of its tool, or for an invalid option
+ * @throws INVALID_INPUT when a key is not the name of its tool, or for an invalid option
  */
 export function toOpenAIAgentsTools(tools: NeutralTools, options?: AdapterOptions): OpenAIAgentsTool[] {
   return offeredTools(tools, options).map(toOpenAIAgentsTool)

@@ -4,7 +4,6 @@ import type { Tool, ToolContext, ToolResult } from '../tool.js'
 
 /** A failed call. Its message is the text for the model. */
 export class ToolFailure extends AgentTasksError {
-  override readonly name = 'ToolFailure'
   /** The name of the tool. */
   readonly tool: string
   /** The whole result of the call. */
@@ -24,7 +23,7 @@ export class ToolFailure extends AgentTasksError {
 
 /**
  * Calls a tool.
- * @throws ToolFailure when the call failed
+ * @throws TOOL_FAILED when the call failed
  * @throws the reason of the signal when the call was aborted, as SDKs expect
  */
 export async function executeOrThrow(tool: Tool, input: unknown, context: ToolContext): Promise<ToolResult> {

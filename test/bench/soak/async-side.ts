@@ -8,12 +8,12 @@ import {
   AsyncTaskAutoTrigger,
   AsyncTaskManager,
   AsyncTaskReminderService,
-  type TaskTransition,
   type TurnDelivery,
 } from 'agent-tasks'
 import type { Findings } from './findings.js'
 import type { Random } from './random.js'
 import { holdsWithin, pause, type Side } from './side.js'
+import type { TaskTransition } from '../../../machines/transitions.js'
 
 const MAX_TASKS = 40
 const STEPS_AT_ONCE = 20

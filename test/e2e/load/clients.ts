@@ -1,11 +1,12 @@
 /** The clients of a load run: what each does is drawn, and what each is told is kept for the judge. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { createTaskClient, type TaskSubmission } from '../../../src/client/index.js'
+import { createTaskClient } from '../../../src/client/index.js'
 import { cuttableSockets } from '../../support/cuttable-sockets.js'
 import { openSocket, type Received, type SocketClient } from '../../support/socket-client.js'
 import type { Transcript, Watched } from './judge.js'
 import type { Random } from './random.js'
 import { toolNames } from './recorded-tools.js'
+import type { TaskSubmission } from '../../../src/client/task-client.js'
 
 /** What all clients of a run share. */
 export interface Stage {

@@ -7,10 +7,11 @@
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AsyncTaskManager, type RunContext, type RunnerDefinition, type SettledTaskInfo } from 'agent-tasks'
+import { AsyncTaskManager, type RunContext, type RunnerDefinition } from 'agent-tasks'
 import { openStore } from 'agent-tasks/store'
 import { crashStore } from './crash-store.js'
 import { PARTS } from './steps-judge.js'
+import type { SettledTaskInfo } from '../../../machines/records.js'
 
 const [folder = '', last = ''] = process.argv.slice(2)
 const note = (file: string, line: string): void => appendFileSync(join(folder, file), `${line}\n`)

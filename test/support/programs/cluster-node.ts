@@ -1,7 +1,8 @@
 /** A node of a cluster as a separate process. The variable `NODE_SETUP` has its options. It prints its URLs in its first line. SIGTERM ends it. */
-import { bullmqCluster, type BullmqClusterOptions } from 'agent-tasks/bullmq'
+import { bullmqCluster } from 'agent-tasks/bullmq'
 import { startTaskServer, localInstance, type TaskServerOptions } from 'agent-tasks/server'
 import { disposeOnSignals } from 'agent-tasks'
+import type { BullmqClusterOptions } from '../../../src/bullmq/cluster/bullmq-cluster.js'
 
 const setup = JSON.parse(process.env['NODE_SETUP'] ?? '{}') as {
   cluster: BullmqClusterOptions

@@ -1,6 +1,7 @@
 /** A host with a store, for tests that kill it. It launches a program, or prints what it has taken over. Each line of its output is JSON. */
 import { AsyncTaskManager, processRunner } from 'agent-tasks'
-import { sqliteStore, StoreInUseError } from 'agent-tasks/store'
+import { sqliteStore } from 'agent-tasks/store'
+import { StoreInUseError } from '../../../src/store/store-errors.js'
 
 const [file = '', action = '', script = ''] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)

@@ -1,6 +1,7 @@
 /** A process that owns a store in PostgreSQL, for tests that stop or kill it. It writes one row after another. Each line of its output is JSON. */
 import { postgresStore } from 'agent-tasks/postgres'
-import { openStore, StoreError, type OpenStore } from 'agent-tasks/store'
+import { openStore, StoreError } from 'agent-tasks/store'
+import type { OpenStore } from '../../../src/store/open-store.js'
 
 const [connection = '', schema = '', name = '', leaseMs = '500'] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)

@@ -2,9 +2,10 @@
 import { generateText, type LanguageModel } from 'ai'
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toAiSdkTools, type ToolFailure } from 'agent-tasks/adapters/ai-sdk'
+import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
 import type { NeutralTools } from '../../../src/tools/adapters/neutral-tools.js'
 import type { ToolResult } from '../../../src/tools/tool.js'
+import type { ToolFailure } from '../../../src/tools/adapters/tool-failure.js'
 
 declare const model: LanguageModel
 declare const failure: ToolFailure

@@ -1,10 +1,11 @@
 /** Limits on what the runs of a task may use: F10. */
 import { describe, expect, it } from 'vitest'
-import { AsyncTaskManager, InvalidInputError, type RunContext, type RunFunction } from '../../../src/index.js'
+import { AsyncTaskManager, type RunContext, type RunFunction } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
 import { spentByOwner } from '../../../src/features/limits/spent-by-owner.js'
+import { InvalidInputError } from '../../../src/errors.js'
 
 /** The same run, which does not stop when it is aborted. */
 const hanging =

@@ -5,7 +5,6 @@ import {
   AsyncTaskReminderService,
   createAgentTasks,
   createTaskCommands,
-  InvalidInputError,
   runCommandLine,
 } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
@@ -13,6 +12,7 @@ import { createManualClock } from '../../../src/testing/index.js'
 import { createCheckAsyncTasksTool, createTaskTool } from '../../../src/tools/index.js'
 import { controlledRun, setUpHost, settle } from '../tools/tool-host.js'
 import type { ForegroundAbort } from '../../../src/tools/task-tool-options.js'
+import { InvalidInputError } from '../../../src/errors.js'
 
 const WHY = 'the user wants the other design'
 

@@ -1,7 +1,9 @@
 /** Tasks that run after others: F15. */
 import { describe, expect, it } from 'vitest'
-import { InvalidInputError, TaskLimitError, type LaunchTaskInput, type RunInput } from '../../../src/index.js'
+import type { RunInput } from '../../../src/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { InvalidInputError, TaskLimitError } from '../../../src/errors.js'
+import type { LaunchTaskInput } from '../../../src/protocol/async-tasks.js'
 
 const roomy = { maxAsyncTasks: 4 } as const
 

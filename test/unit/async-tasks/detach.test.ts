@@ -2,10 +2,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { leaveInBackground } from '../../../src/features/foreground/detaching.js'
 import { registryOf } from '../../../src/async-tasks/manager.js'
-import { AsyncTaskManager, TaskLimitError, type AsyncTaskManagerOptions, type RetryPolicy } from '../../../src/index.js'
+import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { TaskLimitError } from '../../../src/errors.js'
+import type { RetryPolicy } from '../../../src/protocol/retry-policy.js'
 
 const foreground = { isForeground: true }
 const command = { kind: 'command', command: ['node'], isForeground: true } as const

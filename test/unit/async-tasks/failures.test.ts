@@ -5,11 +5,11 @@ import {
   AsyncTaskManager,
   AsyncTaskReminderService,
   type AsyncTaskInfo,
-  type OnError,
   type OutputObject,
 } from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { settle } from '../tools/tool-host.js'
+import type { OnError } from '../../../src/isolation/error-report.js'
 
 const input = { id: 'a', subagentName: 'helper', goalPrompt: 'help' }
 const reason = Object.assign(new TypeError('bad', { cause: new Error('worse') }), { code: 'ERR_BAD' })

@@ -5,11 +5,8 @@ import {
   AsyncTaskReminderService,
   createAgentTasks,
   createTaskCommands,
-  FamilyError,
-  InvalidInputError,
   ownerOfRun,
   runCommandLine,
-  TaskLimitError,
   type AsyncTaskInfo,
   type AsyncTaskManagerOptions,
   type OutputObject,
@@ -23,6 +20,7 @@ import { createCheckAsyncTasksTool, createTaskTool, createWaitForAsyncTasksTool 
 import { untilAborted } from '../../support/limited-tasks.js'
 import { deferred, setUpHost, settle } from '../tools/tool-host.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import { FamilyError, InvalidInputError, TaskLimitError } from '../../../src/errors.js'
 
 /** A run that a test ends, and its context. */
 interface OpenRun {
@@ -287,7 +285,7 @@ describe('the size of a family', () => {
     await launch('p')
     await launch('c', 'p')
     await launch('g', 'c')
-    await expect(launch('x', 'g')).rejects.toMatchObject({ code: 'FAMILY_LIMIT', parentId: 'g' })
+    await expect(launch('x', 'g')).rejects.toMatchObject({ code: 'FAMILY_LIMIT', taskId: 'g' })
     await expect(launch('x', 'g')).rejects.toThrow('Task g has the maximum depth (2, maxFamilyDepth)')
   })
 

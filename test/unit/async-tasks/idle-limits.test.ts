@@ -1,9 +1,10 @@
 /** Limits on how long a run reports nothing: F10. */
 import { describe, expect, it } from 'vitest'
-import { AsyncTaskManager, InvalidInputError, type RunFunction } from '../../../src/index.js'
+import { AsyncTaskManager, type RunFunction } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { InvalidInputError } from '../../../src/errors.js'
 
 const idle = { idleMs: 60_000 }
 const message = 'Task was idle: it reported nothing within its limit of 60 s.'

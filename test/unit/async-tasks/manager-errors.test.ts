@@ -2,13 +2,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { asyncTaskMachine } from '../../../machines/index.js'
 import type { OutputObject } from '../../../machines/records.js'
-import {
-  AsyncTaskManager,
-  AsyncTaskReminderService,
-  InvalidInputError,
-  InvalidSettingError,
-} from '../../../src/index.js'
+import { AsyncTaskManager, AsyncTaskReminderService } from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
+import { InvalidInputError, InvalidSettingError } from '../../../src/errors.js'
 
 function setUp(options: ConstructorParameters<typeof AsyncTaskManager>[0] & object = {}) {
   const onError = vi.fn()

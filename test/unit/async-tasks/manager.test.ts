@@ -3,18 +3,20 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   AsyncTaskManager,
   AsyncTaskReminderService,
+  type AsyncTaskManagerOptions,
+  type RegisterTaskInput,
+} from '../../../src/index.js'
+import { BinaryHeap } from '../../../machines/binary-heap.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
+import {
   DisposedError,
   InvalidInputError,
   InvalidSettingError,
   ReservationError,
   TaskIdInUseError,
   TaskLimitError,
-  type AsyncTaskManagerOptions,
-  type OnError,
-  type RegisterTaskInput,
-} from '../../../src/index.js'
-import { BinaryHeap } from '../../../machines/binary-heap.js'
-import { createManualClock } from '../../../src/testing/manual-clock.js'
+} from '../../../src/errors.js'
+import type { OnError } from '../../../src/isolation/error-report.js'
 
 function setUp(options: AsyncTaskManagerOptions = {}) {
   const clock = createManualClock(1_000)

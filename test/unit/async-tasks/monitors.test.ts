@@ -15,13 +15,7 @@ import fs, {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import {
-  AgentTasksError,
-  AsyncTaskManager,
-  DisposedError,
-  InvalidInputError,
-  type AsyncTaskManagerOptions,
-} from '../../../src/index.js'
+import { AgentTasksError, AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { FollowedFile } from '../../../src/features/monitors/followed-file.js'
 import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { MAX_OWED_NOTES } from '../../../src/features/notes/notes.js'
@@ -30,6 +24,7 @@ import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
 import type { MonitorSource } from '../../../src/features/monitors/monitors.js'
 import type { MonitorOptions } from '../../../src/protocol/monitors.js'
+import { DisposedError, InvalidInputError } from '../../../src/errors.js'
 
 const BATCH = 200
 

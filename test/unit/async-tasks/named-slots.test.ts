@@ -1,14 +1,9 @@
 /** Keys, limits of subagents, rates and ageing: F18. */
 import { describe, expect, it } from 'vitest'
-import {
-  FamilyError,
-  InvalidInputError,
-  InvalidSettingError,
-  TaskLimitError,
-  type LaunchTaskInput,
-  type RunnerDefinition,
-} from '../../../src/index.js'
+import type { RunnerDefinition } from '../../../src/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { FamilyError, InvalidInputError, InvalidSettingError, TaskLimitError } from '../../../src/errors.js'
+import type { LaunchTaskInput } from '../../../src/protocol/async-tasks.js'
 
 const MINUTE = 60_000
 const tooFast = Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' })
@@ -462,7 +457,7 @@ describe('a wait that would never end', () => {
       try {
         act()
       } catch (error) {
-        if (error instanceof FamilyError) return [error.code, error.parentId]
+        if (error instanceof FamilyError) return [error.code, error.taskId]
         throw error
       }
       return undefined
@@ -491,7 +486,7 @@ describe('a wait that would never end', () => {
     child('b', 'b1', { concurrencyKey: 'one' })
     const first = run('a').context.children.waitFor()
     const second = run('b').context.children.waitFor(['b1'])
-    await expect(second).rejects.toMatchObject({ name: 'FamilyError', code: 'DEADLOCK', parentId: 'b' })
+    await expect(second).rejects.toMatchObject({ code: 'DEADLOCK', taskId: 'b' })
     await run('b').end()
     await tick()
     expect(status('a1')).toEqual(['running'])
@@ -510,7 +505,7 @@ describe('a wait that would never end', () => {
     await tick()
     child('s1', 's2', { concurrencyKey: 'one' })
     const waits = [run('s').context.children.waitFor(['s1']), run('s1').context.children.waitFor(['s2'])]
-    await expect(run('a').context.children.waitFor(['a2'])).rejects.toMatchObject({ code: 'DEADLOCK', parentId: 'a' })
+    await expect(run('a').context.children.waitFor(['a2'])).rejects.toMatchObject({ code: 'DEADLOCK', taskId: 'a' })
     await run('a').end()
     await run('s2').end()
     await run('s1').end()

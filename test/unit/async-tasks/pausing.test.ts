@@ -1,15 +1,8 @@
 /** Pauses: F19. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import {
-  AsyncTaskAutoTrigger,
-  AsyncTaskReminderService,
-  DisposedError,
-  InvalidInputError,
-  ownerOfRun,
-  PausedError,
-  TaskLimitError,
-} from '../../../src/index.js'
+import { AsyncTaskAutoTrigger, AsyncTaskReminderService, ownerOfRun } from '../../../src/index.js'
 import { limitedTasks, tick } from '../../support/limited-tasks.js'
+import { DisposedError, InvalidInputError, PausedError, TaskLimitError } from '../../../src/errors.js'
 
 const roomy = { maxAsyncTasks: 4 } as const
 

@@ -1,15 +1,10 @@
 /** Launches that wait for a slot: F8. */
 import { describe, expect, it } from 'vitest'
-import {
-  AsyncTaskManager,
-  InvalidInputError,
-  InvalidSettingError,
-  TaskLimitError,
-  type RunFunction,
-} from '../../../src/index.js'
+import { AsyncTaskManager, type RunFunction } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { InvalidInputError, InvalidSettingError, TaskLimitError } from '../../../src/errors.js'
 
 const waiting = { whenFull: 'queue' } as const
 

@@ -6,10 +6,11 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { launchedRun } from '../../../src/async-tasks/recovery/stored-run.js'
 import { launches } from '../../../src/async-tasks/run-plan.js'
 import { toFlatRunner } from '../../../src/engine/definition.js'
-import { AsyncTaskManager, type AsyncTaskManagerOptions, type RetryPolicy, type Runner } from '../../../src/index.js'
+import { AsyncTaskManager, type AsyncTaskManagerOptions, type Runner } from '../../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import type { RetryPolicy } from '../../../src/protocol/retry-policy.js'
 
 const interrupted: RetryPolicy = { attempts: 3, on: ['interrupted'] }
 

@@ -1,11 +1,13 @@
 /** Runs that are repeated by the policy of their task: F9. */
 import { describe, expect, it, vi } from 'vitest'
-import { AsyncTaskManager, InvalidInputError, InvalidSettingError, type RetryPolicy } from '../../../src/index.js'
+import { AsyncTaskManager } from '../../../src/index.js'
 import { processRunner } from '../../../src/runners/process-runner.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { InvalidInputError, InvalidSettingError } from '../../../src/errors.js'
+import type { RetryPolicy } from '../../../src/protocol/retry-policy.js'
 
 const rateLimit = (more: object = {}): Error => Object.assign(new Error('slow down'), { code: 'RATE_LIMITED', ...more })
 const fail = (message: string): never => {

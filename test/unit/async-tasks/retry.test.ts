@@ -4,8 +4,6 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   AsyncTaskManager,
   createAgentTasks,
-  InvalidInputError,
-  InvalidSettingError,
   type AgentTasksOptions,
   type AsyncTaskManagerOptions,
   type RunContext,
@@ -16,6 +14,7 @@ import { createTaskTool } from '../../../src/tools/index.js'
 import { memoryStore, StoreError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import { InvalidInputError, InvalidSettingError } from '../../../src/errors.js'
 
 const hosts: { dispose(): Promise<void> }[] = []
 

@@ -1,9 +1,10 @@
 /** Schedules: F16. */
 import { describe, expect, it } from 'vitest'
-import { AgentTasksError, DisposedError, InvalidInputError } from '../../../src/index.js'
+import { AgentTasksError } from '../../../src/index.js'
 import type { ScheduleInput } from '../../../src/index.js'
 import { untilAborted } from '../../support/limited-tasks.js'
 import { HOUR, MINUTE, scheduledTasks, SECOND, START } from '../../support/scheduled-tasks.js'
+import { DisposedError, InvalidInputError } from '../../../src/errors.js'
 
 const wake = { message: 'look' } as const
 const launch = { launch: { subagent: 'scout', goal: 'look around' } } as const

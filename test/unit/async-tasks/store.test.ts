@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { AsyncTaskManager, DisposedError, type AsyncTaskManagerOptions } from '../../../src/index.js'
-import { memoryStore, StoreError, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
+import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/index.js'
+import { memoryStore, StoreError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
+import { DisposedError } from '../../../src/errors.js'
+import { StoreInUseError } from '../../../src/store/store-errors.js'
 
 const OUTPUT = { final_message: 'done' }
 /** Six hundred of these are more than a text of JavaScript can have. */

@@ -1,11 +1,12 @@
 /** What a crash, a restart and a broken store leave of schedules: F16. */
 import { describe, expect, it } from 'vitest'
-import { AgentTasksError, InvalidInputError, type AsyncTaskManagerOptions } from '../../../src/index.js'
+import { AgentTasksError, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { tick, untilAborted } from '../../support/limited-tasks.js'
 import { HOUR, MINUTE, scheduledTasks, SECOND, START } from '../../support/scheduled-tasks.js'
 import type { StoreChange, StoredJson } from '../../../src/store/store.js'
+import { InvalidInputError } from '../../../src/errors.js'
 
 const wake = { message: 'look' } as const
 const launch = { launch: { subagent: 'scout', goal: 'look around' } } as const

@@ -4,16 +4,17 @@ import {
   AgentTasksError,
   AsyncTaskManager,
   createAgentTasks,
-  DisposedError,
   type AsyncTaskManagerOptions,
   type RunContext,
   type RunFunction,
   type RunnerDefinition,
 } from '../../../src/index.js'
-import { memoryStore, StoreInUseError, type MemoryStore } from '../../../src/store/index.js'
+import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
 import { durableProcess, settle } from './steps/durable-host.js'
+import { DisposedError } from '../../../src/errors.js'
+import { StoreInUseError } from '../../../src/store/store-errors.js'
 
 const interrupted = { attempts: 2, on: ['interrupted'] } as const
 const never = (): Promise<never> => new Promise(() => undefined)
@@ -532,7 +533,7 @@ describe('a durable run', () => {
 })
 
 describe('what a host has in its hands', () => {
-  it('K13, H1: handles reject with DisposedError, loops end, and waits for idleness resolve', async () => {
+  it('K13, H1: handles reject with DISPOSED, loops end, and waits for idleness resolve', async () => {
     const store = memoryStore()
     const tasks = createAgentTasks({ store, clock: createManualClock(), subagents: { agent: untilAborted } })
     const handle = tasks.launch('agent', 'goal')

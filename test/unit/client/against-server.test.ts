@@ -4,12 +4,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { connectInstance, createTaskClient, instanceTool, type TaskClientOptions } from '../../../src/client/index.js'
+import { connectInstance, createTaskClient, instanceTool } from '../../../src/client/index.js'
 import type { InstanceToolContext } from '../../../src/client/index.js'
 import { localInstance } from '../../../src/command-tasks/instances/local-instance.js'
 import { startTaskServer, type TaskServer, type TaskServerOptions } from '../../../src/server/start-task-server.js'
 import { cuttableSockets } from '../../support/cuttable-sockets.js'
 import { read, words } from './client-host.js'
+import type { TaskClientOptions } from '../../../src/client/task-client.js'
 
 /** A promise that the test resolves. */
 function signalled<T = undefined>() {

@@ -87,7 +87,7 @@ describe('a watch', () => {
       error: 'Task not found',
       code: 'TASK_NOT_FOUND',
     })
-    expect(watched).toMatchObject({ isOver: true, error: { name: 'TaskServerError', code: 'TASK_NOT_FOUND' } })
+    expect(watched).toMatchObject({ isOver: true, error: { code: 'TASK_NOT_FOUND' } })
     expect(socket.sentOf('unsubscribe_task')).toEqual([])
   })
 
@@ -236,7 +236,7 @@ describe('a watch that loses its connection', () => {
     expect(words(watched.events)).toEqual(['0 running'])
     expect(watched).toMatchObject({
       isOver: true,
-      error: { name: 'TaskExpiredError', code: 'TASK_EXPIRED', taskId: 't1' },
+      error: { code: 'TASK_EXPIRED', taskId: 't1' },
     })
   })
 

@@ -1,10 +1,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/index.js'
-import { InstanceManager, TaskManager, type SubmitResult, type TaskManagerOptions } from '../../../src/server/index.js'
-import { memoryStore, StoreError, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
+import { InstanceManager, TaskManager, type TaskManagerOptions } from '../../../src/server/index.js'
+import { memoryStore, StoreError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import type { StoredCommandTask } from '../../../src/store/store.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'
+import { StoreInUseError } from '../../../src/store/store-errors.js'
+import type { SubmitResult } from '../../../src/command-tasks/options.js'
 
 /** A host, as a process that has just started. */
 function hostOn(store: Store, options: Partial<TaskManagerOptions> = {}): CommandHost {

@@ -1,8 +1,9 @@
 /** What a host does when a signal or the end of its input tells it to end. Whole hosts: test/e2e/dispose-on-signals.test.ts. */
 import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createAgentTasks, DisposedError, disposeOnSignals } from 'agent-tasks'
+import { createAgentTasks, disposeOnSignals } from 'agent-tasks'
 import type { DisposeTarget } from '../../../src/engine/dispose-on-signals.js'
+import { DisposedError } from '../../../src/errors.js'
 
 /** In this process: exits are recorded, time is moved by hand, and the listeners are called as the signals would. */
 async function stage() {

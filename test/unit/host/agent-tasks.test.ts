@@ -1,17 +1,11 @@
 /** Everything for one host: turns, auto-trigger, settings, and hosts whose busy state is polled or emitted. */
 import { BehaviorSubject } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
-import {
-  createAgentTasks,
-  functionRunner,
-  InvalidInputError,
-  InvalidSettingError,
-  runCommandLine,
-  type AgentTasksOptions,
-} from '../../../src/index.js'
+import { createAgentTasks, functionRunner, runCommandLine, type AgentTasksOptions } from '../../../src/index.js'
 import { InstanceManager, localInstance, TaskManager } from '../../../src/server/index.js'
 import { createTaskTool } from '../../../src/tools/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
+import { InvalidInputError, InvalidSettingError } from '../../../src/errors.js'
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 

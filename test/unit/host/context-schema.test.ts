@@ -1,18 +1,12 @@
 /** The schema of a subagent's context: each way to launch checks it once, and refuses what does not match before a task is registered. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
-import {
-  createAgentTasks,
-  defineSubagent,
-  InvalidInputError,
-  type AgentTasks,
-  type RunContext,
-  type SubagentRequest,
-} from 'agent-tasks'
+import { createAgentTasks, defineSubagent, type AgentTasks, type RunContext, type SubagentRequest } from 'agent-tasks'
 import { memoryStore } from 'agent-tasks/store'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { ALICE, send, setUpApp, TASKS } from '../mcp/wire.js'
 import { settle } from './launched-tasks.js'
+import { InvalidInputError } from '../../../src/errors.js'
 
 /** A schema that changes what it checks, and that counts its checks. */
 function schemaOfArea() {

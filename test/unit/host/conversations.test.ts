@@ -173,7 +173,7 @@ describe('a conversation', () => {
     const { id } = a.launch('long', 'g')
     await tick()
     await a.close()
-    expect(await sent).toMatchObject({ name: 'DisposedError' })
+    expect(await sent).toMatchObject({ code: 'DISPOSED' })
     expect(reason).toBeDefined()
     expect(tasks.manager.getTask(id)).toMatchObject({
       status: 'cancelled',

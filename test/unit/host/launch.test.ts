@@ -1,14 +1,8 @@
 /** `tasks.launch`: what it returns at once, and what it refuses. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import {
-  createAgentTasks,
-  DisposedError,
-  InvalidInputError,
-  ownerOfRun,
-  TaskFailedError,
-  TaskLimitError,
-} from '../../../src/index.js'
+import { createAgentTasks, ownerOfRun, TaskFailedError } from '../../../src/index.js'
 import { setUp, settle } from './launched-tasks.js'
+import { DisposedError, InvalidInputError, TaskLimitError } from '../../../src/errors.js'
 
 describe('a launch', () => {
   it('H2: returns a handle at once, with the id and the record of its task', async () => {
@@ -53,7 +47,7 @@ describe('a launch', () => {
     )
   })
 
-  it('H2: with an unknown subagent throws InvalidInputError, which names those that there are', () => {
+  it('H2: with an unknown subagent throws INVALID_INPUT, which names those that there are', () => {
     const resolveSubagent = vi.fn()
     const { tasks, manager } = setUp({ resolveSubagent })
     const launch = (name: string) => (): unknown => tasks.launch(name as 'echo', 'hi')
@@ -71,14 +65,14 @@ describe('a launch', () => {
     )
   })
 
-  it('H2: with a wrong option throws InvalidInputError, and launches nothing', () => {
+  it('H2: with a wrong option throws INVALID_INPUT, and launches nothing', () => {
     const { tasks, manager } = setUp()
     expect(() => tasks.launch('echo', 5 as never)).toThrow(InvalidInputError)
     expect(() => tasks.launch('echo', 'hi', { timeout: 5 } as never)).toThrow('input.timeout')
     expect(manager.getAllTasks()).toEqual([])
   })
 
-  it('H2: at the limit, and with a full queue, throws TaskLimitError', () => {
+  it('H2: at the limit, and with a full queue, throws TASK_LIMIT', () => {
     const { tasks } = setUp({ maxAsyncTasks: 1, queue: { max: 1 } })
     tasks.launch('worker', 'first')
     expect(() => tasks.launch('worker', 'second')).toThrow(TaskLimitError)
@@ -91,7 +85,7 @@ describe('a launch', () => {
     expect(() => tasks.launch('worker', 'third', { whenFull: 'queue' })).toThrow(new TaskLimitError(1, 1))
   })
 
-  it('H2: throws DisposedError after dispose', async () => {
+  it('H2: throws DISPOSED after dispose', async () => {
     const { tasks } = setUp()
     await tasks.dispose()
     expect(() => tasks.launch('echo', 'hi')).toThrow(DisposedError)

@@ -4,13 +4,13 @@ import {
   createAgentTasks,
   createTaskCommands,
   runCommandLine,
-  TaskLimitError,
   type AgentTasks,
   type AgentTasksOptions,
   type RunFunction,
 } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { tick } from '../../support/limited-tasks.js'
+import { TaskLimitError } from '../../../src/errors.js'
 
 const long: RunFunction = (_input, { signal }) =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve('ended')))

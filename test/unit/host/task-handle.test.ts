@@ -3,8 +3,6 @@ import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   createAgentTasks,
-  DisposedError,
-  InvalidInputError,
   TaskCancelledError,
   TaskFailedError,
   type RunContext,
@@ -15,6 +13,7 @@ import { watchRejections } from '../../../src/testing/unhandled-rejections.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { deafMachine, setUp, settle } from './launched-tasks.js'
 import { waitFor } from '../../support/wait-for.js'
+import { DisposedError, InvalidInputError } from '../../../src/errors.js'
 
 describe('a result that is read before the end', () => {
   it('H1: is claimed at once, and delivered by the handle alone', async () => {

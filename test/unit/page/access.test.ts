@@ -1,10 +1,11 @@
 /** Who may see the page and what it knows: G1. */
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { AsyncTaskManager, InvalidInputError, InvalidSettingError } from 'agent-tasks'
+import { AsyncTaskManager } from 'agent-tasks'
 import { TaskManager } from 'agent-tasks/server'
 import { createTaskPage } from '../../../src/page/index.js'
 import { startPage } from './test-page.js'
+import { InvalidInputError, InvalidSettingError } from '../../../src/errors.js'
 
 const secret = 'the goal of the secret task'
 

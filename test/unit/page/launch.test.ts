@@ -5,7 +5,6 @@ import {
   AsyncTaskManager,
   createAgentTasks,
   type AgentTasks,
-  TaskLimitError,
   type AgentTasksOptions,
   type SubagentRequest,
 } from 'agent-tasks'
@@ -13,6 +12,7 @@ import type { PageSubagents } from '../../../src/page/wire.js'
 import { subagentOffer } from '../../../src/tools/offered-subagents.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { startPage } from './test-page.js'
+import { TaskLimitError } from '../../../src/errors.js'
 
 const region = z.object({ region: z.enum(['eu', 'us']).describe('Where it goes.'), copies: z.number().default(2) })
 

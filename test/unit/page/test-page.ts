@@ -1,8 +1,9 @@
 /** A page for tests: a free port, the tasks of an agent host, and a reader of its stream. */
 import { request as httpRequest } from 'node:http'
 import { onTestFinished } from 'vitest'
-import { createTaskPage, type TaskPageOptions } from '../../../src/page/index.js'
+import { createTaskPage } from '../../../src/page/index.js'
 import type { ChangesEvent, Hello, PageTask, ReadyEvent } from '../../../src/page/wire.js'
+import type { TaskPageOptions } from '../../../src/page/create-task-page.js'
 
 export interface Answered {
   readonly status: number

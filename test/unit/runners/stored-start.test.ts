@@ -3,8 +3,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
-import { AsyncTaskManager, processRunner, type ProcessRunnerOptions, type RetryPolicy } from '../../../src/index.js'
+import { AsyncTaskManager, processRunner, type ProcessRunnerOptions } from '../../../src/index.js'
 import { sqliteStore } from '../../../src/store/index.js'
+import type { RetryPolicy } from '../../../src/protocol/retry-policy.js'
 
 let folder: string
 

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { AsyncTaskManager, InvalidInputError, processRunner, type Runner } from '../../../src/index.js'
+import { AsyncTaskManager, processRunner, type Runner } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { until } from '../../support/lifelines.js'
 import { shell } from '../../support/run-process.js'
+import { InvalidInputError } from '../../../src/errors.js'
 
 function setUp(runner: Runner, options: ConstructorParameters<typeof AsyncTaskManager>[0] = {}) {
   const manager = new AsyncTaskManager(options)

@@ -59,7 +59,7 @@ describe('a server does not start', () => {
     const error: unknown = await start({ TLS_CERT_PATH: file, TLS_KEY_PATH: file }).catch((reason: unknown) => reason)
     expect(error).toMatchObject({
       code: 'INVALID_SETTING',
-      setting: 'TLS_CERT_PATH',
+      field: 'TLS_CERT_PATH',
       message: expect.stringContaining('expected a PEM certificate and its private key.') as string,
       cause: expect.any(Error) as Error,
     })

@@ -124,8 +124,7 @@ describe('close', () => {
     const other = startTaskServer({ port, env: {}, logLevel: 'silent', tasks: { wsPort: 0 } })
     await expect(other).rejects.toMatchObject({
       code: 'INVALID_SETTING',
-      setting: 'PORT',
-      received: port,
+      field: 'PORT',
       message: expect.stringContaining('(--port, options.port, PORT)') as string,
     })
     const wsPort = Number(new URL(server.wsUrl).port)

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { identityOf } from '../../../src/system/process-identity.js'
-import { memoryStore, sqliteStore, StoreInUseError } from '../../../src/store/index.js'
+import { memoryStore, sqliteStore } from '../../../src/store/index.js'
 import { hashOf, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore } from '../../../src/store/sessions/session-store.js'
 import { useStore } from '../../../src/store/shared-opening.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
 import { storedTask } from './stored-task.js'
+import { StoreInUseError } from '../../../src/store/store-errors.js'
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-left-open-'))

@@ -13,7 +13,6 @@ it('is open for one owner, and says so to the next one', () => {
   store.open()
   expect(() => store.open()).toThrow(
     expect.objectContaining({
-      name: 'StoreInUseError',
       code: 'STORE_IN_USE',
       message: 'The memory store is in use by another process. End it, or use another file.',
       pid: undefined,

@@ -1,7 +1,8 @@
 /** One store for the background tasks and the command tasks of a process. */
-import { memoryStore, StoreInUseError, type Store } from 'agent-tasks/store'
+import { memoryStore, type Store } from 'agent-tasks/store'
 import { expect, it } from 'vitest'
 import { useStore } from '../../../src/store/shared-opening.js'
+import { StoreInUseError } from '../../../src/store/store-errors.js'
 
 const state = { id: 'f/1', feature: 'f', data: {} }
 

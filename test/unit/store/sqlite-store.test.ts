@@ -21,13 +21,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { readStore, sqliteStore, StoreError, StoreInUseError } from '../../../src/store/index.js'
+import { readStore, sqliteStore, StoreError } from '../../../src/store/index.js'
 import { openDatabase } from '../../../src/store/sqlite/driver.js'
 import { identityOf } from '../../../src/system/process-identity.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
 import { migrate, MIGRATIONS } from '../../../src/store/sqlite/migrations.js'
 import { LAYOUT_VERSION } from '../../../src/store/sqlite/schema.js'
 import type { StoredTask } from '../../../src/store/store.js'
+import { StoreInUseError } from '../../../src/store/store-errors.js'
 
 let folder: string
 let file: string

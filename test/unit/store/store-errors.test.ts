@@ -1,7 +1,7 @@
 /** What the errors of stores say. */
-import { StoreError, StoreInUseError } from 'agent-tasks/store'
+import { StoreError } from 'agent-tasks/store'
 import { expect, it } from 'vitest'
-import { rowError } from '../../../src/store/store-errors.js'
+import { rowError, StoreInUseError } from '../../../src/store/store-errors.js'
 
 it('the error of a store has its name and code, and a row only where one is the reason', () => {
   const error = new StoreError('STORE_FULL', 'no room')
@@ -25,7 +25,7 @@ it('the error of a row names it, and has what failed as its cause', () => {
 
 it('the error of a store in use names its process, if that is known', () => {
   const known = new StoreInUseError('tasks.db', 7)
-  expect([known.name, known.code, known.pid]).toEqual(['StoreInUseError', 'STORE_IN_USE', 7])
+  expect([known.name, known.code, known.pid]).toEqual(['StoreError', 'STORE_IN_USE', 7])
   expect(new StoreInUseError('tasks.db', process.pid).message).toBe(
     `tasks.db is in use by this process (${process.pid}): it has opened it already. Close that store first, or use another file.`,
   )

@@ -500,7 +500,7 @@ describe('options', () => {
     [{ crashes: 'yes' as never }, 'options.crashes'],
     [{ disk: {} as never }, 'options.disk'],
   ])('%o names the field', async (options, field) => {
-    await expect(exploreRaces(race(options))).rejects.toMatchObject({ name: 'InvalidInputError', field })
+    await expect(exploreRaces(race(options))).rejects.toMatchObject({ code: 'INVALID_INPUT', field })
   })
 
   it('keeps the name of a crash for crashes', async () => {

@@ -1,9 +1,10 @@
 /** `maxForegroundTasks`: how many synchronous calls may run a task at once. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createAgentTasks, TaskLimitError, type AgentTasksOptions } from '../../../src/index.js'
+import { createAgentTasks, type AgentTasksOptions } from '../../../src/index.js'
 import { InstanceManager, localInstance, TaskManager } from '../../../src/server/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { controlledSubagent, settle } from './tool-host.js'
+import { TaskLimitError } from '../../../src/errors.js'
 
 const refused = {
   llmContent:

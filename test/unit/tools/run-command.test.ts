@@ -3,11 +3,12 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { delimiter, join, relative } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createAgentTasks, type CompletedTaskInfo, type Subagent, type ToolContext } from 'agent-tasks'
+import { createAgentTasks, type Subagent, type ToolContext } from 'agent-tasks'
 import { memoryStore, type Store } from 'agent-tasks/store'
 import { isAlive, until } from '../../support/lifelines.js'
 import { runs } from '../../../src/async-tasks/run-plan.js'
 import type { CommandsOptions } from '../../../src/host/agent-tasks-options.js'
+import type { CompletedTaskInfo } from '../../../machines/records.js'
 
 type Options = Partial<CommandsOptions> & {
   readonly store?: Store

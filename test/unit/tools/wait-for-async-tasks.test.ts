@@ -7,10 +7,10 @@ import { InvalidSettingError } from '../../../src/errors.js'
 import { createCheckAsyncTasksTool, type CheckAsyncTasksParams } from '../../../src/tools/check-async-tasks.js'
 import {
   createWaitForAsyncTasksTool,
-  WaitForAsyncTasksTool,
   type WaitForAsyncTasksOptions,
   type WaitForAsyncTasksParams,
 } from '../../../src/tools/wait-for-async-tasks.js'
+import { buildInvocation } from '../../../src/tools/declarative-tool.js'
 import { setUpHost, settle } from './tool-host.js'
 import { pushSubscribers } from '../../../src/features/delivery/push-subscribers.js'
 
@@ -337,27 +337,21 @@ it('A9: a wait ends when the manager is disposed', async () => {
   expect((await waiting).metadata).toEqual({ settled: ['a'], pending: [] })
 })
 
-describe('the class', () => {
-  it('is a drop-in', async () => {
-    const { getAsyncTaskManager, manager, register } = setUpHost()
-    const tool = new WaitForAsyncTasksTool({ getAsyncTaskManager })
-    expect([WaitForAsyncTasksTool.Name, tool.name, tool.kind]).toEqual([
-      'wait_for_async_tasks',
-      'wait_for_async_tasks',
-      'think',
-    ])
-    expect(tool.description).toContain('Wait until')
-    register('a')
-    const invocation = tool.build({ task_ids: ['a', 'b'], mode: 'any' })
-    expect(invocation.getDescription()).toBe("Wait for any of the async tasks 'a', 'b'")
-    expect(tool.build().getDescription()).toBe('Wait for all of the async tasks')
-    manager.completeTask('a', {})
-    expect((await invocation.execute(new AbortController().signal)).metadata).toMatchObject({ settled: ['a'] })
-  })
+it('can be bound to the parameters of a call', async () => {
+  const { getAsyncTaskManager, manager, register } = setUpHost()
+  const tool = createWaitForAsyncTasksTool({ getAsyncTaskManager })
+  expect([tool.name, tool.description]).toEqual(['wait_for_async_tasks', expect.stringContaining('Wait until')])
+  register('a')
+  const invocation = buildInvocation(tool, { task_ids: ['a', 'b'], mode: 'any' })
+  expect(invocation.getDescription()).toBe("Wait for any of the async tasks 'a', 'b'")
+  manager.completeTask('a', {})
+  expect((await invocation.execute(new AbortController().signal)).metadata).toMatchObject({ settled: ['a'] })
 })
 
 it('has a JSON schema without required or additional properties', () => {
-  const schema = z.toJSONSchema(new WaitForAsyncTasksTool(setUpHost()).tool.inputSchema)
+  const schema = z.toJSONSchema(
+    createWaitForAsyncTasksTool({ getAsyncTaskManager: setUpHost().getAsyncTaskManager }).inputSchema,
+  )
   expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
   expect(schema.required).toBeUndefined()
 })

@@ -136,14 +136,14 @@ describe('a question of a durable task', () => {
   it('F20: an exceeded budget withdraws the question, and the run concludes', async () => {
     const first = durableProcess(
       async (context) => {
-        const asked = context.ask('Which branch?').catch((error: unknown) => (error as Error).name)
+        const asked = context.ask('Which branch?').catch((error: unknown) => (error as { code: string }).code)
         context.spend({ steps: 2 })
         return asked
       },
       { definition: { budget: { steps: 1 } } },
     )
     await first.launch()
-    expect(first.task()).toMatchObject({ status: 'completed', output: { final_message: '"QuestionWithdrawnError"' } })
+    expect(first.task()).toMatchObject({ status: 'completed', output: { final_message: '"QUESTION_WITHDRAWN"' } })
   })
 
   it('F20: a run that works besides starts at once after a crash, and its question is still the same', async () => {
@@ -214,7 +214,7 @@ describe('a question of a durable task', () => {
     await settle()
     expect(next.task()).toMatchObject({ status: 'completed' })
     const withdrawn = {
-      name: 'QuestionWithdrawnError',
+      name: 'AgentTasksError',
       code: 'QUESTION_WITHDRAWN',
       message: expect.any(String) as unknown,
     }

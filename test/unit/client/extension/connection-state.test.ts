@@ -1,6 +1,6 @@
 /** What the person reads about the connection. */
 import { expect, it } from 'vitest'
-import { ConnectionError, TaskServerError } from '../../../../src/client/index.js'
+import { ConnectionError, TaskServerError } from '../../../../src/client/client-errors.js'
 import { badgeOf } from '../../../../src/client/extension/badge.js'
 import { problemOf, readState, STOPPED } from '../../../../src/client/extension/connection-state.js'
 import { DEFAULT_SETTINGS } from '../../../../src/client/extension/settings.js'

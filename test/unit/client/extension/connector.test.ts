@@ -1,12 +1,13 @@
 /** When the extension connects, tries again and stops. */
 import { expect, it } from 'vitest'
-import { TaskServerError, ConnectionError, type connectInstance } from '../../../../src/client/index.js'
+import type { connectInstance } from '../../../../src/client/index.js'
 import type { AgentTasksError } from '../../../../src/errors.js'
 import type { ConnectionState } from '../../../../src/client/extension/connection-state.js'
 import { createConnector } from '../../../../src/client/extension/connector.js'
 import { DEFAULT_SETTINGS, type Settings } from '../../../../src/client/extension/settings.js'
 import { createManualClock } from '../../../../src/testing/manual-clock.js'
 import { settle } from '../../../support/scripted-sockets.js'
+import { TaskServerError, ConnectionError } from '../../../../src/client/client-errors.js'
 
 type Connect = typeof connectInstance
 

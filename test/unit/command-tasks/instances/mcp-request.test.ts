@@ -204,7 +204,7 @@ describe('a command that fails', () => {
         throw Object.assign(new Error('no'), { code: 'ODD' })
       }
       connectForeign(Object.defineProperty({ content: [] }, 'isError', { enumerable: true, get: unreadable }))
-      expect(await failure()).toMatchObject({ name: 'ToolCallError', code: 'EXECUTION_ERROR', message: 'no' })
+      expect(await failure()).toMatchObject({ code: 'EXECUTION_ERROR', message: 'no' })
     })
 
     it('does not fail when its answer is an instance of a class', async () => {

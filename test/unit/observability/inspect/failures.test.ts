@@ -6,11 +6,12 @@ import { commandTaskMachine } from '../../../../machines/index.js'
 import { AsyncTaskManager } from '../../../../src/async-tasks/manager.js'
 import { systemClock } from '../../../../src/system/clock.js'
 import { createAgentTasks } from '../../../../src/host/agent-tasks.js'
-import { createInspector, redactByDefault, type InspectorOptions } from '../../../../src/observability/inspect/index.js'
+import { createInspector, redactByDefault } from '../../../../src/observability/inspect/index.js'
 import { createSessions } from '../../../../src/observability/inspect/sessions.js'
 import { startRelay } from '../../../support/inspector-relay.js'
 import { createManualClock } from '../../../../src/testing/manual-clock.js'
 import { createGate, flushTo, inspectorFor, storyOf, treeOf } from './inspected.js'
+import type { InspectorOptions } from '../../../../src/observability/inspect/inspector-types.js'
 
 /** Runs tasks to their end and checks that they end as they do without an inspector. */
 async function work(manager: AsyncTaskManager, ids: readonly string[], output: Record<string, unknown> = {}) {

@@ -1,7 +1,8 @@
 /** Shared by the tests of the inspector: an inspector that is closed after the test, and readers of the received messages. */
 import { onTestFinished, vi } from 'vitest'
-import { createInspector, type Inspector, type InspectorOptions } from '../../../../src/observability/inspect/index.js'
+import { createInspector, type Inspector } from '../../../../src/observability/inspect/index.js'
 import type { Received } from '../../../support/inspector-relay.js'
+import type { InspectorOptions } from '../../../../src/observability/inspect/inspector-types.js'
 
 /** An inspector that is closed after the test. */
 export function inspectorFor(url: string, options: InspectorOptions = {}) {

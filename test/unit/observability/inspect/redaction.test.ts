@@ -2,10 +2,11 @@
 import { expect, it } from 'vitest'
 import { createAgentTasks } from '../../../../src/host/agent-tasks.js'
 import { AsyncTaskManager } from '../../../../src/async-tasks/manager.js'
-import { redactByDefault, type InspectorOptions } from '../../../../src/observability/inspect/index.js'
+import { redactByDefault } from '../../../../src/observability/inspect/index.js'
 import { startRelay } from '../../../support/inspector-relay.js'
 import { startTestServer, taskOf } from '../../server/test-server.js'
 import { flushTo, inspectorFor } from './inspected.js'
+import type { InspectorOptions } from '../../../../src/observability/inspect/inspector-types.js'
 
 const SECRET = 'XYZZY'
 

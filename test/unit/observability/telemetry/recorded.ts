@@ -9,7 +9,8 @@ import {
 import { InMemorySpanExporter, SimpleSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import { onTestFinished } from 'vitest'
-import { createTelemetry, type OpenTelemetryOptions } from '../../../../src/observability/telemetry/index.js'
+import { createTelemetry } from '../../../../src/observability/telemetry/index.js'
+import type { OpenTelemetryOptions } from '../../../../src/observability/telemetry/open-telemetry.js'
 
 export function recordTelemetry(options: OpenTelemetryOptions = {}) {
   const exporter = new InMemorySpanExporter()

@@ -1,7 +1,7 @@
 /** The options of `acpRunner`: an error names the option, what came and what was expected. */
 import { describe, expect, it } from 'vitest'
-import { policyFor } from '../../../../src/runners/acp/acp-options.js'
-import { acpRunner, type AcpRunnerOptions } from '../../../../src/runners/acp/index.js'
+import { policyFor, type AcpRunnerOptions } from '../../../../src/runners/acp/acp-options.js'
+import { acpRunner } from '../../../../src/runners/acp/index.js'
 
 const refusal = (options: object): string => {
   try {

@@ -14,7 +14,7 @@ it('a server that listens leaves later errors to others', async () => {
 it('an address that is not of this machine is named as the host, and not as the port', async () => {
   const server = createServer(undefined, () => undefined)
   await expect(listen(server, '192.0.2.1', 0, { host: 'HOST', port: 'PORT' })).rejects.toMatchObject({
-    name: 'InvalidSettingError',
+    code: 'INVALID_SETTING',
     message: expect.stringMatching(/HOST: got .*192\.0\.2\.1/) as string,
   })
 })

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createAgentTasks, type ConversationTurn } from '../../../../src/index.js'
 import { postgresStore } from '../../../../src/store/postgres/index.js'
-import { memoryStore, openStore, type OpenStore } from '../../../../src/store/index.js'
+import { memoryStore, openStore } from '../../../../src/store/index.js'
 import { localPostgres, type LocalPostgres } from '../../../support/pglite.js'
+import type { OpenStore } from '../../../../src/store/open-store.js'
 
 type Delivery = NonNullable<ConversationTurn['delivery']>
 type Client = Parameters<Delivery['acceptIn']>[0]

@@ -1,12 +1,16 @@
 // One PGlite for the file: starting one takes seconds.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { AsyncTaskManager, type TaskTransition } from '../../../../src/index.js'
-import { postgresStore, type PostgresClient, type PostgresStoreOptions } from '../../../../src/store/postgres/index.js'
-import { openStore, StoreInUseError, type OpenStore, type StoreChange } from '../../../../src/store/index.js'
+import { AsyncTaskManager } from '../../../../src/index.js'
+import { postgresStore, type PostgresClient } from '../../../../src/store/postgres/index.js'
+import { openStore, type StoreChange } from '../../../../src/store/index.js'
 import { systemClock, type Clock } from '../../../../src/system/clock.js'
 import { storeContract } from '../../../../src/testing/index.js'
 import { localPostgres, type LocalPostgres } from '../../../support/pglite.js'
 import { waitFor } from '../../../support/wait-for.js'
+import { StoreInUseError } from '../../../../src/store/store-errors.js'
+import type { TaskTransition } from '../../../../machines/transitions.js'
+import type { PostgresStoreOptions } from '../../../../src/store/postgres/postgres-store.js'
+import type { OpenStore } from '../../../../src/store/open-store.js'
 
 let postgres: LocalPostgres
 let schemas = 0

@@ -1,11 +1,12 @@
 import { generateText, isStepCount, streamText, type ModelMessage } from 'ai'
 import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test'
 import { expect, expectTypeOf, it, onTestFinished } from 'vitest'
-import { toAiSdkTools, ToolFailure } from '../../../../src/tools/adapters/ai-sdk.js'
+import { toAiSdkTools } from '../../../../src/tools/adapters/ai-sdk.js'
 import { createAgentTasks } from '../../../../src/host/agent-tasks.js'
 import type { ToolResult } from '../../../../src/tools/tool.js'
 import type { AdapterSubject, ModelCall, ShownResult } from './adapter-subject.js'
 import { describeAdapter } from './adapter-suite.js'
+import { ToolFailure } from '../../../../src/tools/adapters/tool-failure.js'
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
