@@ -3,7 +3,7 @@ import { createActor, type AnyActorRef } from 'xstate'
 import type { ActiveTimes } from './active-times.js'
 import type { AsyncTaskHost, AsyncTaskInput, AsyncTaskMachine } from './async-task.js'
 import type { EventOf, Handlers, Held, Registration, RegistryCore, RegistryPart, Scope } from './parts/part.js'
-import type { AsyncTaskInfo } from './records.js'
+import type { ActiveTaskInfo, AsyncTaskInfo } from './records.js'
 import type { TaskAdmission } from './task-admission.js'
 import type { Admission, AdmissionRefusal, TaskReport } from './registry-events.js'
 import type { Slots } from './slots.js'
@@ -32,7 +32,7 @@ type TaskRef = NonNullable<TaskEntry['ref']>
 type AskedBefore = Pick<AsyncTaskInput, 'isDurable' | 'questions' | 'asked'>
 
 /** The fields of a task that its actor needs. */
-type TaskIdentity = Pick<TaskAdmission, 'id' | 'subagentName' | 'timeoutMs'>
+type TaskIdentity = Pick<ActiveTaskInfo, 'id' | 'subagentName' | 'timeoutMs'>
 
 export class Admitter {
   readonly #core: RegistryCore
@@ -61,7 +61,7 @@ export class Admitter {
 
   #register(event: EventOf<'task.register'>, scope: Scope): Admission {
     const { admission, isLaunched, reservationId, parent } = event
-    const { depth, graceMs, ticket, timeoutMs } = admission
+    const { depth, graceMs, ticket } = admission
     const { elapsed, history, changes, ledger, queue } = this.#core
     const needed = neededPool(admission, parent !== undefined)
     const slots = queue.slotsFor(needed, depth)
@@ -78,7 +78,7 @@ export class Admitter {
     const status = waits ? 'queued' : 'running'
     const record = admittedRecord(admission, { status, seq: changes.next(), launchedAt: changes.now() })
     const isDurable = admission.isDurable === true
-    const ref = this.#createTask(admission, scope.self, isDurable ? { isDurable } : undefined)
+    const ref = this.#createTask(record, scope.self, isDurable ? { isDurable } : undefined)
     const entry = newEntry(record, ref, graceMs)
     if (reservationId !== undefined) queue.pools.task.cancelReservation(reservationId)
     history.add(entry)
@@ -88,7 +88,7 @@ export class Admitter {
       queue.join(entry, slots, { ticket, reasons })
     } else {
       queue.take(entry, needed === 'none' ? undefined : slots, needs, isLaunched)
-      this.#options.begin(entry, timeoutMs)
+      this.#options.begin(entry, record.timeoutMs)
     }
     ledger.add(entry)
     this.#options.onLaunched?.(entry, admission)
@@ -166,7 +166,7 @@ export class Admitter {
 
   #createTask({ id, subagentName, timeoutMs }: TaskIdentity, parent: AnyActorRef, asked?: AskedBefore): TaskRef {
     const host = (this.#host ??= this.#hostOf(parent))
-    const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }), ...asked }
+    const input: AsyncTaskInput = { ...asked, id, subagentName, timeoutMs, host }
     return createActor(this.#options.task, { id: TASK_ACTOR_PREFIX + id, input, parent })
   }
 

@@ -42,7 +42,7 @@ export interface AsyncTaskInput {
   /** The name of the subagent that runs the task. */
   readonly subagentName: string
   /** The time limit of a run, in ms. It is used only for the text of the error. Absent without a limit. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** The effects of the task. */
   readonly host: AsyncTaskHost
   /** Whether open questions stay open for the next run. Default false. */

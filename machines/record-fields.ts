@@ -99,7 +99,8 @@ export const NOTED_FIELDS = fieldsWith('by', 'note')
 export type NotedFields = Pick<RunningTaskInfo, (typeof NOTED_FIELDS)[number]>
 
 /** The terms of a launch. */
-export type LaunchTerms = { readonly [F in FieldsWith<{ isTerm: true }>]?: FieldValue<F> | undefined }
+export const TERM_FIELDS = fieldsWith('isTerm', true)
+export type LaunchTerms = { readonly [F in (typeof TERM_FIELDS)[number]]?: FieldValue<F> | undefined }
 
 export const RUN_FIELDS = new Set(fieldsWith('isOfRun', true))
 

@@ -43,8 +43,7 @@ export interface QueueTicket {
   readonly needs?: Requirements
 }
 
-/** The concurrency key is only shown. Its limit is in the `needs` of the ticket. */
-export interface TaskAdmission extends LaunchTerms {
+export interface TaskAdmission {
   /** The id of the task. No kept task may have the same id. */
   readonly id: string
   readonly subagentName: string
@@ -55,6 +54,8 @@ export interface TaskAdmission extends LaunchTerms {
   readonly abortController?: AbortController | undefined
   /** How long the run may take to stop after the deadline, in ms. */
   readonly graceMs: number
+  /** The concurrency key in them is only shown: its limit is in the `needs` of the ticket. */
+  readonly terms?: LaunchTerms | undefined
   /** Whether the caller waits for the task in the foreground. The task then takes no slot of its pool, unless it is a command. */
   readonly isForeground?: boolean | undefined
   /** Whether the task is a note, which takes no slot. */

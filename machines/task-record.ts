@@ -11,7 +11,7 @@ import type {
   TaskQuestion,
 } from './records.js'
 import type { FieldValue, LaunchTerms, NotedFields, RecordField } from './record-fields.js'
-import { NOTED_FIELDS, RUN_FIELDS } from './record-fields.js'
+import { NOTED_FIELDS, RUN_FIELDS, TERM_FIELDS } from './record-fields.js'
 import type { TaskAdmission } from './task-admission.js'
 import { endedAs } from './task-status.js'
 
@@ -25,7 +25,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
   const { id, subagentName, goalPrompt, owner, parentId, depth, abortController } = admission
   const { after, waitsFor = [], previous, isForeground, isNote, kind, command = [] } = admission
   const record: OpenRecord = { id, subagentName, goalPrompt, owner, status, delivery: 'none', launchedAt, seq }
-  addTerms(record, admission)
+  if (admission.terms !== undefined) addTerms(record, admission.terms)
   if (parentId !== undefined) record.parentId = parentId
   if (depth !== undefined) record.depth = depth
   if (after !== undefined) record.after = Object.freeze([...after])
@@ -42,12 +42,13 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
   return Object.freeze(record) as ActiveTaskInfo & { readonly status: S }
 }
 
-function addTerms(record: OpenRecord, { timeoutMs, concurrencyKey, budget, idleMs }: LaunchTerms): LaunchTerms {
-  if (timeoutMs !== undefined) record.timeoutMs = timeoutMs
-  if (concurrencyKey !== undefined) record.concurrencyKey = concurrencyKey
-  if (budget !== undefined) record.budget = budget
-  if (idleMs !== undefined) record.idleMs = idleMs
+function addTerms(record: OpenRecord, terms: LaunchTerms): LaunchTerms {
+  for (const field of TERM_FIELDS) setField(record, field, terms[field])
   return record
+}
+
+function setField<F extends RecordField>(record: OpenRecord, field: F, value: OpenRecord[F] | undefined): void {
+  if (value !== undefined) record[field] = value
 }
 
 /** Returns the terms of a task, for the launch of a task that continues or repeats it. */
@@ -139,7 +140,7 @@ export function endedRecord(running: AsyncTaskInfo, settlement: Settlement, end:
   if (runningChildren !== undefined) record.runningChildren = runningChildren
   if (kind !== undefined) record.kind = kind
   if (command !== undefined) record.command = command
-  for (const field of NOTED_FIELDS) if (running[field] !== undefined) Object.assign(record, { [field]: running[field] })
+  for (const field of NOTED_FIELDS) setField(record, field, running[field])
   if (after !== undefined) record.after = after
   if (startedAt !== undefined) record.startedAt = startedAt
   if (attempt !== undefined) record.attempt = attempt

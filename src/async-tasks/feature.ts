@@ -7,6 +7,7 @@ import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Run } from '../engine/engine.js'
 import type { ResolvedRunner } from '../engine/runner.js'
 import type { AgentTasksError } from '../errors.js'
+import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { WAIT_REASONS } from '../protocol/telemetry.js'
 import type { StoredDelivery, StoredJson } from '../store/store.js'
 
@@ -22,6 +23,8 @@ export interface Feature {
    * @param excess the exceeded budget, in words
    */
   readonly wrapUp?: (entry: TaskEntry, excess: string) => void
+  /** Creates the error of a launch that the feature refuses, before anything has changed. Undefined if it does not refuse it. */
+  readonly refusal?: (launch: CheckedLaunch) => AgentTasksError | undefined
   /** A queued task has received a slot, so its run starts. */
   readonly start?: (entry: TaskEntry) => void
   /** The engine has accepted a run of the task. After an abort, the task waits `graceMs` for it. */
@@ -35,6 +38,8 @@ export interface Feature {
    * @param isInterrupted whether the run was interrupted, for example because its process died
    */
   readonly repeated?: (entry: TaskEntry, isInterrupted: boolean) => void
+  /** A run has reported progress or another field, or has appended to its output (`text`). */
+  readonly reported?: (entry: TaskEntry, text?: string) => void
   /** The questions or status of an active task have changed, or it has moved to the background. Not called for a run that begins with the launch. */
   readonly changed?: (entry: TaskEntry) => void
   /**
@@ -87,6 +92,12 @@ export interface Feature {
   readonly disposed?: () => void
 }
 
+/** A launch whose input was checked. */
+export interface CheckedLaunch {
+  readonly input: Omit<LaunchTaskInput, 'params'>
+  readonly definition: ResolvedRunner
+}
+
 export type NameOf = (task: { readonly id: string }) => string
 
 /** Why a task does not start. */
@@ -135,12 +146,12 @@ export type FeatureMaker<Registry, F extends Feature> = (registry: Registry) => 
 
 type Hook = Exclude<keyof Feature, 'states'>
 
-type Question = 'waitReason' | 'ownerHold' | 'listLines' | 'mayDeliver' | 'wasDelivered'
+type Arguments<H extends Hook> = Parameters<NonNullable<Feature[H]>>
 
-type Answer<H extends Question> = Exclude<
-  ReturnType<NonNullable<Feature[H]>> extends infer A ? (A extends readonly (infer Item)[] ? Item : A) : never,
-  undefined
->
+type Answer<H extends Hook> = ReturnType<NonNullable<Feature[H]>>
+
+/** Hooks that return the answer of a feature. */
+type Question = 'waitReason' | 'ownerHold' | 'wasDelivered' | 'refusal'
 
 export class Features<Registry> {
   readonly #made = new Map<FeatureMaker<Registry, Feature>, Feature>()
@@ -160,20 +171,30 @@ export class Features<Registry> {
     return Array.from(this.#made.values()).flatMap(({ states }) => states ?? [])
   }
 
-  /** Returns what the features answer, in their order. */
-  ask<H extends Question>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): Answer<H>[] {
-    const features = this.#with(hook)
-    return features.flatMap(
-      (feature) => (feature[hook] as (...args: unknown[]) => Answer<H> | undefined)(...args) ?? [],
-    )
+  /** Returns the answer of the first feature that has one. */
+  first<H extends Question>(hook: H, ...args: Arguments<H>): Answer<H> | undefined {
+    for (const feature of this.#with(hook)) {
+      const answer = (feature[hook] as (...args: unknown[]) => Answer<H>)(...args)
+      if (answer !== undefined) return answer
+    }
+    return undefined
   }
 
   /** Whether any feature says yes. */
-  any<H extends 'keeps' | 'leadsTo'>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): boolean {
+  any<H extends 'keeps' | 'leadsTo'>(hook: H, ...args: Arguments<H>): boolean {
     return this.#with(hook).some((feature) => (feature[hook] as (...args: unknown[]) => boolean)(...args))
   }
 
-  run<H extends Hook>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): void {
+  /** Whether all features that have the hook say yes. */
+  all(hook: 'mayDeliver', ...args: Arguments<'mayDeliver'>): boolean {
+    return this.#with(hook).every((feature) => feature[hook]?.(...args))
+  }
+
+  listLines(owner: string | undefined): string[] {
+    return this.#with('listLines').flatMap((feature) => feature.listLines?.(owner) ?? [])
+  }
+
+  run<H extends Hook>(hook: H, ...args: Arguments<H>): void {
     for (const feature of this.#with(hook)) {
       ;(feature[hook] as (...args: unknown[]) => void)(...args)
     }

@@ -1,9 +1,8 @@
 /** Registers new tasks: those that the caller runs itself (`register`), and those whose runs the manager starts (`launch`). */
 import { holdsSlot } from '../../machines/task-status.js'
 import type { z } from 'zod'
-import type { LaunchTerms } from '../../machines/record-fields.js'
 import type { ActiveTaskInfo, RunningTaskInfo } from '../../machines/records.js'
-import type { TaskAdmission } from '../../machines/task-admission.js'
+import type { QueueTicket, Requirements, TaskAdmission } from '../../machines/task-admission.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { elapsedMs } from '../system/clock.js'
 import { IsolatedController } from '../isolation/isolated-controller.js'
@@ -14,7 +13,7 @@ import { checkedParams } from '../engine/context-schema.js'
 import { toFlatRunner } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import type { FindRunner, PreviousTask, Runner } from '../engine/runner.js'
+import type { FindRunner, PreviousTask, RunInput, Runner } from '../engine/runner.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
 import type { launchInputSchema, registerTaskInputSchema } from '../protocol/async-tasks.js'
 import { childTaskInputSchema, countingTerms } from '../protocol/async-tasks.js'
@@ -27,18 +26,20 @@ import type { Telemetry } from '../protocol/telemetry.js'
 import { listen } from '../features/families/abort-link.js'
 import { admissionError } from '../features/limits/admission-errors.js'
 import { checkOwner, childFields, childrenOf, type CurrentRun, type FamilyHost } from '../features/families/families.js'
-import { dependencies, isHeldBack } from '../features/dependencies/dependencies.js'
+import { dependencies, isHeldBack, type Wait } from '../features/dependencies/dependencies.js'
 import { checkAbove, needsOf } from '../features/named-slots/task-needs.js'
 import { pendingIds, toStoredWait } from '../features/dependencies/stored-wait.js'
-import { turnLaunches } from '../features/kept-turns/turn-launches.js'
+import { turnLaunches, type LaunchedWork } from '../features/kept-turns/turn-launches.js'
 import { taskHistory } from '../features/history/past-tasks.js'
 import { launchedRun } from './recovery/stored-run.js'
 import type { ManagerSettings } from './manager-options.js'
 import { DEFAULT_OWNER } from './owner.js'
 import type { TaskRegistry } from './registry.js'
+import type { CheckedLaunch } from './feature.js'
 import { launchTraces } from './run-operation.js'
 import { graceFor, launches, plans, runs, type RunStart } from './run-plan.js'
-import { startPlanned, startRun, startStored, type RunHost } from './runs.js'
+import type { RunHost } from './run-scope.js'
+import { startPlanned, startRun, startStored } from './runs.js'
 
 type LaunchFields = z.output<ReturnType<typeof launchInputSchema>>
 type RegisterFields = z.output<ReturnType<typeof registerTaskInputSchema>>
@@ -47,6 +48,19 @@ type RegisterFields = z.output<ReturnType<typeof registerTaskInputSchema>>
 interface Admitted {
   readonly entry: TaskEntry
   readonly registered: ActiveTaskInfo
+}
+
+interface Launch extends CheckedLaunch {
+  readonly input: LaunchFields
+  readonly runner: Runner
+  readonly params: RunInput['params'] | undefined
+  /** The ids of the tasks that it waits for. */
+  readonly after: readonly string[] | undefined
+  readonly parent: TaskEntry | undefined
+  readonly previous: PreviousTask | undefined
+  readonly reservationId: string | undefined
+  /** What a turn that is to be kept launches. */
+  readonly work: LaunchedWork | undefined
 }
 
 interface LaunchingManager extends FamilyHost {
@@ -91,8 +105,16 @@ export class Launcher implements RunHost {
    * Registers a task that the caller runs. The returned record has the status `running`, even if an aborted controller has cancelled the task already.
    */
   register(fields: RegisterFields, reservationId: string | undefined): RunningTaskInfo {
-    const { id, timeoutMs, abortController } = fields
-    const admission = this.#toAdmission(fields, id, { timeoutMs }, abortController)
+    const { id, subagentName, goalPrompt, owner = DEFAULT_OWNER, timeoutMs, abortController } = fields
+    const admission: TaskAdmission = {
+      id,
+      subagentName: toOneLine(subagentName),
+      goalPrompt,
+      owner,
+      abortController,
+      graceMs: fields.graceMs ?? this.#graceMs,
+      terms: { timeoutMs },
+    }
     const { entry, registered } = this.#admit(admission, false, reservationId)
     this.registry.afterLaunch(entry, () => undefined, this.registry.use(taskHistory).check(fields.id))
     return registered as RunningTaskInfo
@@ -111,84 +133,102 @@ export class Launcher implements RunHost {
     previous?: PreviousTask,
   ): ActiveTaskInfo {
     const { registry } = this
-    const { params: given, whenFull, priority, retry, isForeground, kind, command } = input
-    const copied = given && toWholePlainData(given)
-    if (given !== undefined && copied === undefined) {
-      throw new InvalidInputError('input.params', given, `a value nested at most ${MAX_LEVELS} levels deep`)
-    }
+    const { retry, isForeground } = input
+    const copied = copyOf(input.params)
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
     const after = afterOf(input)
     const definition = toFlatRunner(runner, 'runner')
+    const turns = registry.use(turnLaunches)
     const isToolCall = isForeground === true && definition.isBound === true
-    const work = parent === undefined && !isToolCall ? { ...input, params: copied, continues: previous?.id } : undefined
-    const launched = work && registry.use(turnLaunches).take(work)
-    if (launched !== undefined) {
-      const { abortController } = input
-      if (abortController !== undefined && launched.ref !== undefined) listen(registry, abortController).link(launched)
-      return launched.record as ActiveTaskInfo
-    }
+    const work =
+      turns.isRecording && parent === undefined && !isToolCall
+        ? { ...input, params: copied, continues: previous?.id }
+        : undefined
+    const launched = work && turns.take(work)
+    if (launched !== undefined) return this.#joined(launched, input.abortController)
     // A continuation receives a message and the earlier task, so the schema of the params does not apply to it.
     const params = previous === undefined ? checkedParams(definition, copied) : copied
-    if (definition.durable === true && registry.persistence === undefined) {
-      throw new InvalidInputError('runner.durable', true, 'false for a manager without a store')
-    }
-    // While something holds the tasks of the owner, they are queued even if `whenFull` is `refuse`.
-    const isHeld = parent === undefined && registry.ownerHold(input.owner ?? DEFAULT_OWNER) !== undefined
+    const refusal = registry.features.first('refusal', { input, definition })
+    if (refusal !== undefined) throw refusal
+    const launch: Launch = { input, runner, definition, params, after, parent, previous, reservationId, work }
     const needs = needsOf(registry, input, definition)
+    const waits = this.#mayWait(launch) || needs !== undefined
+    const isRunAgain = retry !== undefined || definition.retry !== undefined || definition.durable === true
+    const ticket = waits || isRunAgain ? ticketOf(launch, needs, elapsedMs(registry.clock)) : undefined
+    return registry.batch(() => this.#start(launch, ticket, waits))
+  }
+
+  /** Returns the record of a task that an earlier, lost run of the calling turn has launched. */
+  #joined(launched: TaskEntry, abortController: AbortController | undefined): ActiveTaskInfo {
+    if (abortController !== undefined && launched.ref !== undefined) {
+      listen(this.registry, abortController).link(launched)
+    }
+    return launched.record as ActiveTaskInfo
+  }
+
+  /** Whether the task is queued if there is no slot. While something holds the tasks of the owner, it is, even if `whenFull` is `refuse`. */
+  #mayWait({ input: { whenFull, owner = DEFAULT_OWNER }, after, parent }: Launch): boolean {
     const isQueueing = whenFull === undefined ? this.#isQueueing : whenFull === 'queue'
-    const waits = isQueueing || isHeld || after !== undefined || needs !== undefined
-    const policy = retry ?? definition.retry
-    const ticket =
-      waits || policy !== undefined || definition.durable === true
-        ? {
-            priority: priority ?? 0,
-            since: elapsedMs(registry.clock),
-            ...omitUndefined({ needs }),
-            bytes: jsonBytes({ goal: input.goalPrompt, params, ...omitUndefined({ after, previous }) }, Infinity),
-          }
-        : undefined
-    return registry.batch(() => {
-      const id = input.id ?? this.#manager.createTaskId(input.subagentName)
-      const { owner = DEFAULT_OWNER, onFailedDependency = 'fail' } = input
-      const wait = after && registry.use(dependencies).plan(after, onFailedDependency, { id, owner, parent })
-      const admission: TaskAdmission = {
-        ...this.#toAdmission(
-          input,
-          id,
-          countingTerms(input, definition),
-          input.abortController ?? this.newController(id),
-        ),
-        graceMs: graceFor(definition, input.graceMs ?? this.#graceMs),
-        ...(wait !== undefined && {
-          after: [...wait.results.keys()],
-          ...(isHeldBack(wait) && { waitsFor: pendingIds(wait) }),
-        }),
-        run: registry.persistence && {
-          ...launchedRun(definition, params),
-          ...omitUndefined({ retry, priority, after: wait && toStoredWait(wait), previous }),
-        },
-        ticket: waits ? ticket : undefined,
-        isForeground,
-        kind,
-        command,
-        pool: kind,
-        previous,
-        isDurable: definition.durable,
-        ...(parent && childFields(parent, kind)),
-      }
-      const { entry, registered } = this.#admit(admission, true, reservationId, parent)
-      if (work !== undefined) registry.use(turnLaunches).add(id, work)
-      const trace = this.telemetry?.current()
-      if (trace !== undefined) launchTraces.set(entry, trace)
-      const start = { runner: definition, graceMs: admission.graceMs, params, previous }
-      if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
-      if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
-      if (wait !== undefined) registry.use(dependencies).begin(entry, wait)
-      const run = registry.persistence === undefined ? startRun : startStored
-      const past = input.id === undefined ? undefined : registry.use(taskHistory).check(input.id)
-      registry.afterLaunch(entry, holdsSlot(registered.status) ? () => run(this, entry, start) : () => undefined, past)
-      return registered
-    })
+    return isQueueing || after !== undefined || (parent === undefined && this.registry.ownerHold(owner) !== undefined)
+  }
+
+  /** @param ticket with it, the task waits for a slot (`waits`), or may be run again */
+  #start(launch: Launch, ticket: QueueTicket | undefined, waits: boolean): ActiveTaskInfo {
+    const { registry } = this
+    const { input, runner, definition, params, parent, previous, work } = launch
+    const id = input.id ?? this.#manager.createTaskId(input.subagentName)
+    const { owner = DEFAULT_OWNER, onFailedDependency = 'fail' } = input
+    const wait =
+      launch.after && registry.use(dependencies).plan(launch.after, onFailedDependency, { id, owner, parent })
+    const admission = this.#launchAdmission(launch, id, wait, waits ? ticket : undefined)
+    const { entry, registered } = this.#admit(admission, true, launch.reservationId, parent)
+    if (work !== undefined) registry.use(turnLaunches).add(id, work)
+    const trace = this.telemetry?.current()
+    if (trace !== undefined) launchTraces.set(entry, trace)
+    const start = { runner: definition, graceMs: admission.graceMs, params, previous }
+    if (ticket !== undefined) plans.set(entry, { start, ticket, retry: input.retry ?? definition.retry })
+    if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
+    if (wait !== undefined) registry.use(dependencies).begin(entry, wait)
+    const run = registry.persistence === undefined ? startRun : startStored
+    const past = input.id === undefined ? undefined : registry.use(taskHistory).check(input.id)
+    registry.afterLaunch(entry, holdsSlot(registered.status) ? () => run(this, entry, start) : () => undefined, past)
+    return registered
+  }
+
+  #launchAdmission(
+    { input, definition, params, parent, previous }: Launch,
+    id: string,
+    wait: Wait | undefined,
+    ticket: QueueTicket | undefined,
+  ): TaskAdmission {
+    const { retry, priority, isForeground, kind, command } = input
+    const { persistence } = this.registry
+    const child = parent && childFields(parent, kind)
+    return {
+      id,
+      // Lists and instructions for a model contain the name in one line, so it must have no line breaks.
+      subagentName: toOneLine(input.subagentName),
+      goalPrompt: input.goalPrompt,
+      owner: child?.owner ?? input.owner ?? DEFAULT_OWNER,
+      abortController: input.abortController ?? this.newController(id),
+      graceMs: graceFor(definition, input.graceMs ?? this.#graceMs),
+      after: wait && [...wait.results.keys()],
+      waitsFor: wait && isHeldBack(wait) ? pendingIds(wait) : undefined,
+      run: persistence && {
+        ...launchedRun(definition, params),
+        ...omitUndefined({ retry, priority, after: wait && toStoredWait(wait), previous }),
+      },
+      ticket,
+      isForeground,
+      kind,
+      command,
+      pool: child?.pool ?? kind,
+      parentId: child?.parentId,
+      depth: child?.depth,
+      previous,
+      isDurable: definition.durable,
+      terms: countingTerms(input, definition),
+    }
   }
 
   findRunner(subagentName: string): Runner | undefined {
@@ -260,24 +300,6 @@ export class Launcher implements RunHost {
   #runnerOf({ subagentName }: ChildTaskInput): Runner {
     return this.knownRunner(subagentName, 'input.subagentName', ', or a runner as the second argument of launch()')
   }
-
-  #toAdmission(
-    fields: Omit<RegisterFields, 'id'>,
-    id: string,
-    terms: LaunchTerms,
-    abortController: AbortController | undefined,
-  ): TaskAdmission {
-    const identity = {
-      id,
-      // Lists and instructions for a model contain the name in one line, so it must have no line breaks.
-      subagentName: toOneLine(fields.subagentName),
-      goalPrompt: fields.goalPrompt,
-      owner: fields.owner ?? DEFAULT_OWNER,
-      abortController,
-      graceMs: fields.graceMs ?? this.#graceMs,
-    }
-    return Object.assign(identity, terms)
-  }
 }
 
 /**
@@ -292,4 +314,19 @@ function afterOf({ after = [], isForeground }: LaunchFields): readonly string[] 
     after,
     'nothing for a foreground task (isForeground), because its caller would also wait for these tasks',
   )
+}
+
+/** @throws InvalidInputError */
+function copyOf(params: LaunchFields['params']): LaunchFields['params'] {
+  const copied = params && toWholePlainData(params)
+  if (params === undefined || copied !== undefined) return copied
+  throw new InvalidInputError('input.params', params, `a value nested at most ${MAX_LEVELS} levels deep`)
+}
+
+/** @param since when the launch began, on the monotonic clock */
+function ticketOf(launch: Launch, needs: Requirements | undefined, since: number): QueueTicket {
+  const { input, params, after, previous } = launch
+  const held = { goal: input.goalPrompt, params, ...omitUndefined({ after, previous }) }
+  const ticket = { priority: input.priority ?? 0, since, bytes: jsonBytes(held, Infinity) }
+  return needs === undefined ? ticket : { ...ticket, needs }
 }

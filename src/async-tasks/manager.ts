@@ -693,7 +693,7 @@ export class AsyncTaskManager {
   /** Appends to the output of a registered task. Returns false if the task is not running. */
   appendOutput(id: string, text: string): boolean {
     const entry = this.registry.history.get(id)
-    return entry !== undefined && appendOutput(entry, text, this.#launcher.outputBytes)
+    return entry !== undefined && appendOutput(this.registry, entry, text, this.#launcher.outputBytes)
   }
 
   /**

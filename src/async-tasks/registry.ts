@@ -251,27 +251,27 @@ export class TaskRegistry {
   waitReasons({ id: taskId }: { readonly id: string }, nameOf: NameOf = ({ id }) => id): WaitReasons {
     const entry = this.history.get(taskId)
     if (entry === undefined || !isWaiting(entry.record.status)) return {}
-    const [own] = this.features.ask('waitReason', entry, nameOf)
+    const own = this.features.first('waitReason', entry, nameOf)
     return { own, ofOwner: this.ownerHold(entry.record.owner) }
   }
 
   /** Returns why no task of an owner starts; undefined if they start. */
   ownerHold(owner: string): OwnerHold | undefined {
-    return this.features.ask('ownerHold', owner)[0]
+    return this.features.first('ownerHold', owner)
   }
 
   listLines(owner?: string): string[] {
-    return this.features.ask('listLines', owner)
+    return this.features.listLines(owner)
   }
 
   /** Whether an owed result may be delivered now. */
   mayDeliver(entry: TaskEntry): boolean {
-    return !this.features.ask('mayDeliver', entry).includes(false)
+    return this.features.all('mayDeliver', entry)
   }
 
   /** Whether a message of an earlier process has arrived; undefined if no feature knows. */
   wasDelivered(delivery: StoredDelivery): boolean | undefined {
-    return this.features.ask('wasDelivered', delivery)[0]
+    return this.features.first('wasDelivered', delivery)
   }
 
   count(total: string, by = 1): void {
@@ -438,8 +438,8 @@ export class TaskRegistry {
     }
   }
 
-  #noteLaunch(entry: TaskEntry, { timeoutMs, graceMs, pool, run }: TaskAdmission): void {
-    const { launchedAt, status } = entry.record
+  #noteLaunch(entry: TaskEntry, { graceMs, pool, run }: TaskAdmission): void {
+    const { launchedAt, status, timeoutMs } = entry.record
     const deadlineAt = timeoutMs === undefined || isWaiting(status) ? undefined : launchedAt + timeoutMs
     this.persistence?.launch(entry, {
       attempt: 1,

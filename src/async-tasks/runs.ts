@@ -1,49 +1,25 @@
 /** The runs of launched tasks. Each run starts through the engine. Its end can end only the registration for which it was started (promise A1). */
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
-import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
+import type { TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { CallContext } from '../isolation/call-context.js'
-import type { IsolatedController } from '../isolation/isolated-controller.js'
-import { unawaited } from '../isolation/unawaited.js'
 import { omitUndefined } from '../data/omit-undefined.js'
-import type { ChildTaskInput, RunChildren } from '../engine/children.js'
-import type { Engine, Outcome } from '../engine/engine.js'
-import { reportMethods } from '../engine/report-methods.js'
-import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
-import type { WaitForOptions } from '../engine/steps.js'
-import { QuestionWithdrawnError } from '../errors.js'
-import { sessionSchema } from '../protocol/async-tasks.js'
-import { spendSchema } from '../protocol/budget.js'
+import type { Outcome } from '../engine/engine.js'
+import type { RunDurability, RunInput } from '../engine/runner.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
-import { Inbox, inboxes, NO_MESSAGES } from '../features/questions/inbox.js'
+import type { Operation } from '../protocol/telemetry.js'
 import { resultsFor } from '../features/dependencies/dependencies.js'
-import { parseInput } from '../protocol/parse.js'
-import { endedError, type CurrentRun } from '../features/families/families.js'
 import { listen } from '../features/families/abort-link.js'
 import { RunFiles, storedEnds } from '../features/output/run-files.js'
 import { preview } from '../data/preview.js'
-import type { Telemetry } from '../protocol/telemetry.js'
-import { appendOutput } from '../features/output/output-stream.js'
-import { reportField } from '../features/output/reports.js'
 import type { TaskRegistry } from './registry.js'
-import { askQuestion } from '../features/questions/questions.js'
 import { endOperation, launchTraces, runTraces, startOperation } from './run-operation.js'
 import { notAgain } from './recovery/interrupted-runs.js'
+import type { Persistence } from './recovery/persistence.js'
 import { isInterruption, isStop, retryDelay } from './recovery/retrying.js'
+import { contextOf, messagesOf } from './run-context.js'
 import { currentRuns, plans, runs, runStates, type RunStart, type RunState } from './run-plan.js'
-import { overError, StepsOfRun } from '../features/steps/steps-of-run.js'
-import { wrapUpSignal } from '../features/limits/wrap-up.js'
-
-export interface RunHost {
-  readonly registry: TaskRegistry
-  readonly engine: Engine
-  readonly telemetry: Telemetry | undefined
-  /** How much of a task's output is kept, in bytes. */
-  readonly outputBytes: number
-  launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | undefined): ActiveTaskInfo
-  childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
-  newController(taskId: string): IsolatedController
-}
+import { RunScope, type RunAbort, type RunHost } from './run-scope.js'
 
 /** Starts the run of a new task, or continues a run that an earlier process has started. */
 export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void {
@@ -52,137 +28,99 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
 }
 
 function startInContext(host: RunHost, entry: TaskEntry, start: RunStart, callContext: CallContext): void {
-  const { runner, graceMs, params, previous, isResumed = false } = start
-  const { registry, engine } = host
-  const { persistence } = registry
-  const files = new RunFiles(persistence?.folderOf(entry.record), () => persistence?.runOf(entry).program)
-  const state: RunState | undefined = persistence && {
-    runner,
-    hasBegun: false,
-    leaving: host.newController(entry.record.id),
-  }
-  if (state !== undefined) runStates.set(entry, state)
-  const durability: RunDurability | undefined = persistence && {
-    get folder() {
-      // A run that asks for its folder has files. They are removed when the run has settled and its end is stored, whichever is later.
-      storedEnds.set(entry, () => files.setStored())
-      return files.folder
-    },
-    isResumed,
-    isRepeated: start.isRepeated === true,
-    get left() {
-      return state?.leaving.signal
-    },
-    key: persistence.runOf(entry).key,
-    startedAt: entry.record.startedAt ?? entry.record.launchedAt,
-    ...omitUndefined({ timeoutMs: entry.record.timeoutMs }),
-    saveProgram: (program) => persistence.saveProgram(entry, program),
-    get program() {
-      return persistence.runOf(entry).program
-    },
-  }
-  const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record
-  const input: RunInput = { id, subagentName, goalPrompt, ...omitUndefined({ params, results: resultsFor(entry) }) }
-  const messages = runner.takesMessages === true ? inboxes.ensure(entry, () => new Inbox()).open() : NO_MESSAGES
+  const { runner, graceMs } = start
+  const { id } = entry.record
+  const scope = new RunScope(host, entry, start)
+  const stored = host.registry.persistence && storedRun(scope, host.registry.persistence)
   const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
   if (operation?.trace !== undefined) runTraces.set(entry, operation.trace)
-  let own: StepsOfRun | undefined
-  let rest: () => void = () => undefined
-  const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun => {
-    // An earlier run of the task must have no more steps, because its steps would take events of the current run.
-    if (own === undefined && (!isCurrent(entry, attempt) || entry.ref === undefined)) throw overError(entry)
-    return (own ??= new StepsOfRun(registry, entry, {
-      signal: abort.signal,
-      isCurrent: () => isCurrent(entry, attempt),
-      ticket: runner.releasesSlot === true ? plans.get(entry)?.ticket : undefined,
-      onRest: () => rest(),
-    }))
-  }
-  const methods = reportMethods((field, value) => {
-    if (isCurrent(entry, attempt)) reportField(registry, entry, field, value)
-  })
-  const otherFields = (abort: { readonly signal: AbortSignal }): Omit<RunContext, keyof typeof methods> => ({
-    get signal() {
-      return abort.signal
-    },
-    taskId: id,
-    get owner() {
-      return entry.record.owner
-    },
-    attempt,
-    append: (text) => {
-      if (isCurrent(entry, attempt)) appendOutput(entry, text, host.outputBytes)
-    },
-    ask: (question, options) => {
-      if (!isCurrent(entry, attempt)) return Promise.reject(new QuestionWithdrawnError(entry.record.id))
-      if (runner.durable !== true) return askQuestion(registry, entry, question, options)
-      return unawaited(() => stepsWith(abort).ask(question, options))
-    },
-    messages,
-    setSession: (sessionId, options = {}) => {
-      const session = parseInput(sessionSchema(), { ...options, id: sessionId }, 'session')
-      if (isCurrent(entry, attempt)) registry.send({ type: 'task.note', entry, fields: { session } })
-    },
-    spend: (amount) => {
-      const spent = parseInput(spendSchema(), amount, 'amount')
-      if (isCurrent(entry, attempt) && entry.ref !== undefined) registry.spend(entry, spent)
-    },
-    launch: (child, childRunner) => {
-      if (!isCurrent(entry, attempt)) throw endedError(id)
-      const launch = (): ActiveTaskInfo => host.launchChild(entry, child, childRunner)
-      return runner.durable === true ? stepsWith(abort).launch(launch) : launch()
-    },
-    get children() {
-      const children = host.childrenOf(entry, { signal: abort.signal, isCurrent: () => isCurrent(entry, attempt) })
-      return runner.durable === true ? stepsWith(abort).children(children) : children
-    },
-    step: (name, work, options) => unawaited(() => stepsWith(abort).step(name, work, options)),
-    sleep: (time, options) => unawaited(() => stepsWith(abort).sleep(time, options)),
-    waitFor: <T>(event: string, options?: WaitForOptions) =>
-      unawaited(() => stepsWith(abort).waitFor(event, options) as Promise<T | undefined>),
-    get wrapUp() {
-      return wrapUpSignal(registry, entry)
-    },
-    ...(kind !== undefined && {
-      setProgram: (fields: ProgramFacts) => registry.send({ type: 'task.note', entry, fields }),
-    }),
-    ...omitUndefined({ durability, previous }),
-    ...(operation && { trace: operation.trace }),
-  })
-  const call = (abort: { readonly signal: AbortSignal }): unknown => {
-    if (state?.leaving.aborted === true) return new Promise(() => undefined)
-    if (state !== undefined) state.hasBegun = true
-    // The steps of a suspended durable run never settle. When no step works, the engine need not wait for the run.
-    const rested = runner.durable === true ? new Promise<void>((resolve) => (rest = resolve)) : undefined
-    const begin = (): unknown => runner.run(input, Object.assign(otherFields(abort), methods))
-    const returned = operation === undefined ? begin() : operation.run(begin)
-    return rested === undefined ? returned : Promise.race([returned, rested])
-  }
+  const call = callOf(scope, stored, operation)
   const over = (outcome: Outcome, couldNotStart = false): void => {
-    settle(host, entry, { outcome, attempt, couldNotStart })
+    settle(host, entry, { outcome, attempt: scope.attempt, couldNotStart })
     if (operation !== undefined) endOperation(operation, entry, outcome)
   }
   try {
-    const run = engine.start({
+    const run = host.engine.start({
       id,
       graceMs,
       // An engine may start the run later, in another context.
       run: (abort) => callContext.runInAsyncScope(() => call(abort)),
-      onLate: (outcome) => reportLate(registry, entry, outcome),
+      onLate: (outcome) => reportLate(host.registry, entry, outcome),
     })
     const end = (ended: Outcome): void => {
-      own?.close()
-      const outcome: Outcome = own?.failure === undefined ? ended : { type: 'threw', reason: own.failure }
-      registry.features.run('runEnded', entry, run)
-      files.setSettled(outcome, isResumed)
+      scope.close()
+      const outcome: Outcome = scope.failure === undefined ? ended : { type: 'threw', reason: scope.failure }
+      host.registry.features.run('runEnded', entry, run)
+      stored?.files.setSettled(outcome, start.isResumed === true)
       over(outcome)
     }
-    registry.features.run('runStarted', entry, run, runner, graceMs)
+    host.registry.features.run('runStarted', entry, run, runner, graceMs)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
     // The host's controller had aborted before, so the task was cancelled when it was registered.
     if (entry.ref === undefined) run.abort()
   } catch (reason) {
     over({ type: 'threw', reason }, true)
+  }
+}
+
+/** What a store keeps of a run. */
+interface StoredRun {
+  readonly files: RunFiles
+  readonly state: RunState
+  readonly durability: RunDurability
+}
+
+function storedRun({ host, entry, start }: RunScope, persistence: Persistence): StoredRun {
+  const { record } = entry
+  const files = new RunFiles(persistence.folderOf(record), () => persistence.runOf(entry).program)
+  const state: RunState = { runner: start.runner, hasBegun: false, leaving: host.newController(record.id) }
+  runStates.set(entry, state)
+  const durability: RunDurability = {
+    get folder() {
+      // A run that asks for its folder has files. They are removed when the run has settled and its end is stored, whichever is later.
+      storedEnds.set(entry, () => files.setStored())
+      return files.folder
+    },
+    isResumed: start.isResumed === true,
+    isRepeated: start.isRepeated === true,
+    get left() {
+      return state.leaving.signal
+    },
+    key: persistence.runOf(entry).key,
+    startedAt: record.startedAt ?? record.launchedAt,
+    ...omitUndefined({ timeoutMs: record.timeoutMs }),
+    saveProgram: (program) => persistence.saveProgram(entry, program),
+    get program() {
+      return persistence.runOf(entry).program
+    },
+  }
+  return { files, state, durability }
+}
+
+/** Returns the function that calls the runner. */
+function callOf(
+  scope: RunScope,
+  stored: StoredRun | undefined,
+  operation: Operation | undefined,
+): (abort: RunAbort) => unknown {
+  const { entry, start } = scope
+  const { id, subagentName, goalPrompt } = entry.record
+  const input: RunInput = {
+    id,
+    subagentName,
+    goalPrompt,
+    ...omitUndefined({ params: start.params, results: resultsFor(entry) }),
+  }
+  const messages = messagesOf(scope)
+  return (abort) => {
+    if (stored?.state.leaving.aborted === true) return new Promise(() => undefined)
+    if (stored !== undefined) stored.state.hasBegun = true
+    // The steps of a suspended durable run never settle. When no step works, the engine need not wait for the run.
+    const rested = scope.isDurable ? new Promise<void>((resolve) => (scope.onRest = resolve)) : undefined
+    const options = { durability: stored?.durability, trace: operation?.trace, messages }
+    const begin = (): unknown => start.runner.run(input, contextOf(scope, abort, options))
+    const returned = operation === undefined ? begin() : operation.run(begin)
+    return rested === undefined ? returned : Promise.race([returned, rested])
   }
 }
 
@@ -203,9 +141,6 @@ export function startStored(host: RunHost, entry: TaskEntry, start: RunStart): v
 
 export const isStopping = (ref: NonNullable<TaskEntry['ref']>): boolean =>
   ref.getSnapshot().matches({ active: 'stopping' })
-
-/** Whether this is the current run of a task. What an earlier run reports is ignored. */
-const isCurrent = ({ record }: TaskEntry, attempt: number): boolean => (record.attempt ?? 1) === attempt
 
 interface EndedRun {
   readonly outcome: Outcome

@@ -108,5 +108,5 @@ export function currentTurn(): TurnMarker | undefined {
 
 /** Calls `work` as code that belongs to no turn. */
 export function outsideOfTurns<T>(work: () => T): T {
-  return markers === undefined ? work() : markers.run(undefined, work)
+  return markers?.getStore() === undefined ? work() : markers.run(undefined, work)
 }

@@ -20,7 +20,7 @@ import { namedTasks, type NamingLaunch } from './named-tasks.js'
 import { failedOf, pendingIds, toStoredWait, type DependencyResults } from './stored-wait.js'
 import { isWaiting } from '../../../machines/task-status.js'
 
-interface Wait extends DependencyResults {
+export interface Wait extends DependencyResults {
   /** Those of the tasks in `after` whose records are kept, by id. */
   readonly entries: ReadonlyMap<string, TaskEntry>
 }

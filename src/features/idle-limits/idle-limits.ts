@@ -8,21 +8,14 @@ import { elapsedMs } from '../../system/clock.js'
 import type { Feature } from '../../async-tasks/feature.js'
 import type { TaskRegistry } from '../../async-tasks/registry.js'
 import { DeadlineTimer } from '../limits/deadline-timer.js'
-import { followers } from '../output/output-stream.js'
 
 /** The code of the error of a task that was idle for too long. */
 const TASK_IDLE = 'TASK_IDLE'
 
-/** Follows the output and the progress of a run. */
-interface Watch {
-  /** When the run was last active, on the clock of `elapsedMs`. */
-  at: number
-  read(): void
-}
-
 class IdleLimits implements Feature {
   readonly #registry: TaskRegistry
-  readonly #watches = new Map<TaskEntry, Watch>()
+  /** When each run was last active, on the clock of `elapsedMs`. */
+  readonly #activeAt = new Map<TaskEntry, number>()
   /** When each run may have been idle for too long. Reports do not change these times, because they are frequent. */
   readonly #dues = new DueTimes<TaskEntry>()
   readonly #timer: DeadlineTimer
@@ -35,43 +28,40 @@ class IdleLimits implements Feature {
   runStarted(entry: TaskEntry): void {
     const { idleMs } = entry.record
     if (idleMs === undefined || entry.ref === undefined) return
-    const now = (): number => elapsedMs(this.#registry.clock)
-    const watch: Watch = {
-      at: now(),
-      read() {
-        this.at = now()
-      },
-    }
-    this.#watches.set(entry, watch)
-    followers.ensure(entry, () => new Set()).add(watch)
-    this.#dues.set(entry, watch.at + idleMs)
+    const now = elapsedMs(this.#registry.clock)
+    this.#activeAt.set(entry, now)
+    this.#dues.set(entry, now + idleMs)
     this.#setTimer()
   }
 
   runEnded(entry: TaskEntry): void {
-    if (!this.#watches.has(entry)) return
+    if (!this.#activeAt.has(entry)) return
     this.#drop(entry)
     this.#setTimer()
   }
 
+  reported(entry: TaskEntry): void {
+    if (this.#activeAt.has(entry)) this.#activeAt.set(entry, elapsedMs(this.#registry.clock))
+  }
+
   /** A question was asked or answered. */
   changed(entry: TaskEntry): void {
-    this.#watches.get(entry)?.read()
+    this.reported(entry)
   }
 
   resumed(entry: TaskEntry): void {
-    this.#watches.get(entry)?.read()
+    this.reported(entry)
   }
 
   ended(entry: TaskEntry): void {
-    if (this.#watches.size === 0) return
+    if (this.#activeAt.size === 0) return
     const parent = this.#registry.history.get(entry.record.parentId ?? '')
-    if (parent !== undefined) this.#watches.get(parent)?.read()
+    if (parent !== undefined) this.reported(parent)
     this.runEnded(entry)
   }
 
   disposed(): void {
-    for (const entry of [...this.#watches.keys()]) this.#drop(entry)
+    for (const entry of [...this.#activeAt.keys()]) this.#drop(entry)
     this.#setTimer()
   }
 
@@ -79,7 +69,7 @@ class IdleLimits implements Feature {
     const now = elapsedMs(this.#registry.clock)
     for (const entry of this.#dues.takeAll(now)) {
       const { idleMs = 0 } = entry.record
-      const at = this.#isWaiting(entry) ? now : (this.#watches.get(entry)?.at ?? now)
+      const at = this.#isWaiting(entry) ? now : (this.#activeAt.get(entry) ?? now)
       if (at + idleMs > now) this.#dues.set(entry, at + idleMs)
       else this.#exceed(entry, idleMs)
     }
@@ -99,11 +89,8 @@ class IdleLimits implements Feature {
   }
 
   #drop(entry: TaskEntry): void {
-    const watch = this.#watches.get(entry)
-    if (watch === undefined) return
-    this.#watches.delete(entry)
+    this.#activeAt.delete(entry)
     this.#dues.delete(entry)
-    followers.get(entry)?.delete(watch)
   }
 
   #setTimer(): void {

@@ -118,6 +118,11 @@ export class TurnLaunches implements Feature {
     if (history.hasExcess()) this.#registry.send({ type: 'history.prune' })
   }
 
+  /** Whether the calling code is part of a turn that is to be kept, so that its launches are noted. */
+  get isRecording(): boolean {
+    return this.#current() !== undefined
+  }
+
   /** Whether the calling code is part of a turn that was lost after it had launched this work. */
   has(work: LaunchedWork): boolean {
     return this.#find(work) !== undefined

@@ -7,6 +7,7 @@ import type { Recipient } from '../../isolation/own-context.js'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
 import { IsolatedObservable } from '../../isolation/isolated-observable.js'
 import { taskWatchers } from '../../async-tasks/task-watchers.js'
+import type { TaskRegistry } from '../../async-tasks/registry.js'
 import type { RegistryReads } from '../../async-tasks/registry-reads.js'
 
 /** A part of a task's output. */
@@ -110,7 +111,9 @@ export function isOver(registry: RegistryReads, entry: TaskEntry): boolean {
 /** For each task, the readers of its output and progress. Their `read` is called after each change and must not throw. */
 export const followers = new TaskData<Set<{ read(): void }>>()
 
-export function notifyFollowers(entry: TaskEntry): void {
+/** @param text what was appended to the output, if the report is output */
+export function notifyOfReport(registry: TaskRegistry, entry: TaskEntry, text?: string): void {
+  registry.features.run('reported', entry, text)
   for (const follower of [...(followers.get(entry) ?? [])]) follower.read()
 }
 
@@ -119,9 +122,9 @@ export function notifyFollowers(entry: TaskEntry): void {
  * @param limit how much of it is kept, in bytes
  * @returns false if the task is not running
  */
-export function appendOutput(entry: TaskEntry, text: string, limit: number): boolean {
+export function appendOutput(registry: TaskRegistry, entry: TaskEntry, text: string, limit: number): boolean {
   if (!holdsSlot(entry.record.status)) return false
   outputLogs.ensure(entry, () => new OutputLog(limit)).append(text)
-  notifyFollowers(entry)
+  notifyOfReport(registry, entry, text)
   return true
 }

@@ -7,7 +7,7 @@ import type { TaskRegistry } from '../../async-tasks/registry.js'
 import { InvalidInputError } from '../../errors.js'
 import { describeIssue } from '../../protocol/parse.js'
 import { schemaOf } from '../../protocol/record-fields.js'
-import { notifyFollowers } from './output-stream.js'
+import { notifyOfReport } from './output-stream.js'
 
 /** The short forms in which a field may be reported, and the text that names both forms. */
 const SHORT_FORMS: Partial<Record<ReportedField, { toValue: (given: unknown) => unknown; expected: string }>> = {
@@ -33,6 +33,6 @@ export function reportField(registry: TaskRegistry, entry: TaskEntry, field: Rep
   }
   registry.send({ type: 'task.note', entry, fields: { [field]: data } })
   registry.use(taskEvents).emitReport(entry.record, field)
-  notifyFollowers(entry)
+  notifyOfReport(registry, entry)
   return true
 }

@@ -14,7 +14,7 @@ import { AgentTasksError, InvalidInputError } from '../../errors.js'
 import type { StoredJson } from '../../store/store.js'
 import { preview } from '../../data/preview.js'
 import { aName, checkOptions, type OptionTypes } from '../../protocol/option-checks.js'
-import type { Feature, FeatureStates } from '../../async-tasks/feature.js'
+import type { CheckedLaunch, Feature, FeatureStates } from '../../async-tasks/feature.js'
 import { WallTimes } from '../limits/wall-times.js'
 import type { TaskRegistry } from '../../async-tasks/registry.js'
 import { toStepFailure } from './step-failure.js'
@@ -66,6 +66,11 @@ export class Steps implements Feature {
       (now) => registry.batch(() => this.#endDue(now)),
       ({ entry, key }) => `${key} of ${entry.record.id}`,
     )
+  }
+
+  refusal({ definition }: CheckedLaunch): AgentTasksError | undefined {
+    if (definition.durable !== true || this.#registry.persistence !== undefined) return undefined
+    return new InvalidInputError('runner.durable', true, 'false for a manager without a store')
   }
 
   /** Returns the steps of a task that an earlier process has stored. */

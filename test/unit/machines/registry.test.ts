@@ -60,8 +60,8 @@ describe('the registry', () => {
 
   it('R3: a task whose deadline passes is asked to stop, and fails when its grace has passed', () => {
     const { actor, register, history, advance, aborted } = startRegistry({ max: -1 })
-    register('a', { timeoutMs: 100, graceMs: 50 })
-    register('later', { timeoutMs: 1000 })
+    register('a', { terms: { timeoutMs: 100 }, graceMs: 50 })
+    register('later', { terms: { timeoutMs: 1000 } })
     expect(actor.getSnapshot().nextDeadlineAt).toBe(100)
     advance(99)
     actor.send({ type: 'deadlines.due' })
@@ -81,7 +81,7 @@ describe('the registry', () => {
 
   it('R3: the deadline of a task goes with the task', () => {
     const { actor, register, complete } = startRegistry({ max: -1 })
-    register('a', { timeoutMs: 100 })
+    register('a', { terms: { timeoutMs: 100 } })
     complete('a')
     expect(actor.getSnapshot().nextDeadlineAt).toBeUndefined()
   })
