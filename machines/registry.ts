@@ -237,10 +237,10 @@ class Registry implements RegistryCore {
     }
   }
 
-  suspend(entry: TaskEntry): void {
+  waits(entry: TaskEntry): void {
     const now = this.elapsed()
     this.#options.active.stop(entry, now)
-    for (const part of this.#parts) part.suspend?.(entry, now)
+    for (const part of this.#parts) part.waits?.(entry, now)
   }
 
   proceed(entry: TaskEntry): void {

@@ -63,7 +63,7 @@ export class BudgetsPart implements RegistryPart {
     this.#times.start(entry, now)
   }
 
-  suspend(entry: TaskEntry, now: number): void {
+  waits(entry: TaskEntry, now: number): void {
     this.#times.pause(entry, now)
   }
 

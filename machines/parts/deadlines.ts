@@ -28,7 +28,7 @@ export class DeadlinesPart implements RegistryPart {
     if (limitMs !== undefined) this.#deadlines.set(entry, now + limitMs)
   }
 
-  suspend(entry: TaskEntry): void {
+  waits(entry: TaskEntry): void {
     this.#deadlines.delete(entry)
   }
 

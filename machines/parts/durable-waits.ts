@@ -22,7 +22,7 @@ export class DurableWaitsPart implements RegistryPart {
   #wait({ entry, ticket }: EventOf<'run.waits'>): void {
     // While a run is being stopped, its grace period must go on.
     if (!holdsSlot(entry.record.status) || entry.graceMs === undefined) return
-    this.#core.suspend(entry)
+    this.#core.waits(entry)
     if (ticket !== undefined && entry.record.isForeground !== true) this.#core.queue.yieldSlots(entry, ticket)
   }
 

@@ -74,7 +74,7 @@ export interface RegistryPart {
   /** A run begins. `limitMs` is the time until its deadline, in ms. */
   begin?(entry: TaskEntry, now: number, limitMs: number | undefined): void
   /** The run of a durable task begins to wait. */
-  suspend?(entry: TaskEntry, now: number): void
+  waits?(entry: TaskEntry, now: number): void
   /** The wait of a run is over. `limitMs` is the time until its deadline, in ms. */
   proceed?(entry: TaskEntry, now: number, limitMs: number | undefined): void
   /** A run is over. `isLast`: the task has ended; otherwise another run follows. */
@@ -100,7 +100,7 @@ export interface RegistryCore {
   readonly elapsed: () => number
   startNext(scope: Scope): void
   /** Lets the run of a durable task only wait: its time does not count. */
-  suspend(entry: TaskEntry): void
+  waits(entry: TaskEntry): void
   /** Continues a run whose wait is over. */
   proceed(entry: TaskEntry): void
   /** Ends the time limits of a run that is over, and counts its time. */

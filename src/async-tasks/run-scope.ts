@@ -32,7 +32,7 @@ export class RunScope {
   readonly entry: TaskEntry
   readonly start: RunStart
   readonly attempt: number
-  /** Called when a durable run waits and none of its steps works. */
+  /** Called when a durable run was suspended, and no step of it works. */
   onRest: () => void = () => undefined
   #steps: StepsOfRun | undefined
 

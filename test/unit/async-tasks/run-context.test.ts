@@ -6,7 +6,7 @@ const managers: AsyncTaskManager[] = []
 function launch(run: (input: unknown, context: RunContext) => unknown): AsyncTaskManager {
   const manager = new AsyncTaskManager()
   managers.push(manager)
-  manager.launch({ id: 'a', subagentName: 'agent', goalPrompt: 'look' }, run as never)
+  void manager.launch({ id: 'a', subagentName: 'agent', goalPrompt: 'look' }, run as never)
   return manager
 }
 
@@ -36,9 +36,10 @@ describe('the context of a run', () => {
   })
 
   it('has methods that can be taken out of it', async () => {
-    const manager = launch((_input, { append, report }) => {
-      append('taken out')
-      report(1)
+    const manager = launch((_input, context) => {
+      const { append, report } = { ...context } as unknown as Record<string, (value: unknown) => void>
+      append?.('taken out')
+      report?.(1)
       return { final_message: 'done' }
     })
     const [record] = await manager.waitFor(['a']).then(({ settled }) => settled)
