@@ -5,6 +5,7 @@ export type ErrorCode =
   | 'ACP_REFUSED'
   | 'ACP_AUTH_REQUIRED'
   | 'ACP_PROTOCOL'
+  | 'AGENT_FAILED'
   | 'BAD_ANSWER'
   | 'BROWSER_REFUSED'
   | 'CLIENT_CLOSED'

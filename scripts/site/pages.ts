@@ -19,6 +19,7 @@ export const siteSections: readonly SiteSection[] = [
     title: 'Guides',
     pages: [
       'subagents',
+      'agents',
       'adapters',
       'questions',
       'jobs',

@@ -41,23 +41,23 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     asks,
     stdin,
   } = subagent
-  const { maxConcurrent, rate, isolation, keep, session, acp } = subagent
+  const { maxConcurrent, rate, isolation, keep, session, acp, agent, access, trust } = subagent
   const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
   // A relative path of a program starts from the configuration's folder. It never starts from the directory of a call or the client's project, because
   // these may be untrusted.
   const program = isPath ? resolve(folder, cwd ?? '.', command) : command
   const variables = Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined]))
+  // This is the default of `args`, which is meant for other programs: agents get the goal by their protocol or preset.
+  const own = args.length === 1 && args[0] === '{goal}' ? [] : args
   const runIn = (directory: string): OutputRunner => {
     if (acp !== undefined) {
-      // This is the default of `args`, which is meant for other programs: an ACP agent gets the goal by its protocol.
-      const own = args.length === 1 && args[0] === '{goal}' ? [] : args
       const permissions = typeof acp.permissions === 'string' ? acp.permissions : omitUndefined(acp.permissions)
       const start = { command: program, args: own, cwd: directory, env: variables, graceMs, clock }
       return configuredAcpAgent({ ...start, permissions })
     }
     return processRunner({
       command: program,
-      args,
+      args: agent === undefined ? args : own,
       maxOutputBytes,
       graceMs,
       survivesHost,
@@ -67,9 +67,9 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
       questions: asks,
       isolation,
       keep,
-      ...omitUndefined({ session, endDetached }),
+      ...omitUndefined({ session, endDetached, agent, access, trust }),
       env: variables,
-      parse: output,
+      ...(agent === undefined && { parse: output }),
     })
   }
   const standard = cwd === undefined ? projectFolder : resolve(folder, cwd)

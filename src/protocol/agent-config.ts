@@ -4,6 +4,8 @@
  */
 import { z } from 'zod'
 import { acpPermissionsSchema } from './acp-permissions.js'
+import { ACCESS_LEVELS, agentPresetSchema } from './agents/agent-preset.js'
+import { AGENT_NAMES } from './agents/presets.js'
 import { MAX_RATE_LIMIT, type SubagentTerms } from './async-tasks.js'
 import { programSessionSchema } from './program-session.js'
 import { monitorLimitTypes } from './monitors.js'
@@ -63,6 +65,26 @@ const subagentSchema = strictObject({
       'Set if the program is an agent that speaks the Agent Client Protocol. The goal is sent as its prompt, so args has no {goal} (default: no ' +
         'arguments). Needs the package @agentclientprotocol/sdk.',
     ),
+  agent: z
+    .union([z.enum(AGENT_NAMES), agentPresetSchema()])
+    .optional()
+    .describe(
+      'Set if the program is a coding agent: the name of a preset, or a preset of your own. It has the arguments, and says what the output means. args ' +
+        'are further arguments then (default: none).',
+    ),
+  access: z
+    .enum(ACCESS_LEVELS)
+    .optional()
+    .describe(
+      'What the agent may do, by its own options: read, write (also change files of its folder) or full (everything that its user may do). Default: ' +
+        'read. Needs "agent".',
+    ),
+  trust: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether the agent may work in a folder that it would refuse, because it is not trusted or in no git repository. Needs "agent".',
+    ),
   cwd: z
     .string()
     .min(1)
@@ -107,7 +129,7 @@ const subagentSchema = strictObject({
       .describe(
         'After which failures a task is run again. interrupted: the server ended while the task ran (needs a store). start-failed: the program ' +
           'could not be started. exit-code: the program failed (see exitCodes). timeout: the deadline passed. rate-limited: the program reported ' +
-          'a rate limit.',
+          'a rate limit. agent-error: a coding agent said that it has failed (needs "agent").',
       ),
     backoff: strictObject({
       initialMs: z.number().min(0).default(initialMs.default).describe('The wait before the second run, in ms.'),
@@ -188,13 +210,25 @@ const subagentSchema = strictObject({
     ),
 })
   .check(({ value, issues }) => {
-    const { survivesHost, stdin, runsOn, session, acp, output, isolation, asks } = value
+    const { survivesHost, stdin, runsOn, session, acp, output, isolation, asks, agent, access, trust } = value
+    const refuse = (field: keyof typeof value, message: string): void => {
+      issues.push({ code: 'custom', input: value[field], path: [field], message })
+    }
+    if (agent === undefined) {
+      if (access !== undefined) refuse('access', 'no value without agent')
+      if (trust !== undefined) refuse('trust', 'no value without agent')
+    } else {
+      if (session !== undefined) refuse('session', 'no value, because agent is set')
+      if (output !== 'text') refuse('output', 'no value, because agent is set')
+      if (runsOn === 'workers') refuse('runsOn', 'server, because agent is set')
+    }
     if (acp !== undefined) {
       const isUsed = {
         survivesHost,
         stdin: stdin !== 'none',
         runsOn: runsOn !== 'server',
         session: session !== undefined,
+        agent: agent !== undefined,
         output: output !== 'text',
         isolation: isolation !== 'none',
         asks,

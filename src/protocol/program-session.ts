@@ -8,26 +8,37 @@ import { strictObject } from './strict-object.js'
 
 /**
  * Names a field of the JSON that a program prints: `json:FIELD` when all output is one value, `jsonl:TYPE/FIELD` for the lines whose `type` is
- * TYPE.
+ * TYPE, `jsonl:TYPE[OTHER=VALUE]/FIELD` for those of them whose field OTHER has a value.
  */
-export const PRINTED_FIELD = /^(?:json:|jsonl:([^/]+)\/)([^/]+)$/
+export const PRINTED_FIELD = /^(?:json:|jsonl:([^/[\]]+)((?:\[[^=[\]]+=[^[\]]*\])*)\/)([^/]+)$/
 
-const field = lazily(() => z.string().regex(PRINTED_FIELD, "'json:FIELD' or 'jsonl:TYPE/FIELD'"))
+export const printedFieldSchema = lazily(() =>
+  z.string().regex(PRINTED_FIELD, "'json:FIELD', 'jsonl:TYPE/FIELD' or 'jsonl:TYPE[OTHER=VALUE]/FIELD'"),
+)
+
+/** Arguments of a program. */
+export const programArgumentsSchema = lazily(() =>
+  z.array(z.string().refine((value) => !value.includes('\0'), 'text without null characters')),
+)
 
 const hasPlaceholders = (args: readonly string[]): boolean =>
   ['{session}', '{message}'].every((placeholder) => args.some((argument) => argument.includes(placeholder)))
 
+/** The arguments that resume a session. */
+export const resumeArgumentsSchema = lazily(() =>
+  programArgumentsSchema().refine(hasPlaceholders, 'arguments with {session} and {message}'),
+)
+
 export const programSessionSchema = lazily(() =>
   strictObject({
-    from: field().describe(
+    from: printedFieldSchema().describe(
       'Where the ID of its session is in its stdout: json:FIELD of the one JSON value, or jsonl:TYPE/FIELD of the lines with this type.',
     ),
-    resume: z
-      .array(z.string().refine((value) => !value.includes('\0'), 'text without null characters'))
-      .refine(hasPlaceholders, 'arguments with {session} and {message}')
-      .describe(
-        'Its arguments to continue a task: {session} is the ID of the session, {message} what the task was sent.',
-      ),
-    result: field().optional().describe('Where the text of its result is, likewise. Default: all of its stdout.'),
+    resume: resumeArgumentsSchema().describe(
+      'Its arguments to continue a task: {session} is the ID of the session, {message} what the task was sent.',
+    ),
+    result: printedFieldSchema()
+      .optional()
+      .describe('Where the text of its result is, likewise. Default: all of its stdout.'),
   }),
 )

@@ -19,8 +19,9 @@ import {
  * - `exit-code`: a program ended with an exit code other than 0.
  * - `timeout`: the deadline passed, and the run stopped within its grace period.
  * - `rate-limited`: the run failed with the code `RATE_LIMITED` or the status 429.
+ * - `agent-error`: a coding agent said that it has failed, whatever its exit code (the code `AGENT_FAILED`).
  */
-export type RetryReason = 'interrupted' | 'start-failed' | 'exit-code' | 'timeout' | 'rate-limited'
+export type RetryReason = 'interrupted' | 'start-failed' | 'exit-code' | 'timeout' | 'rate-limited' | 'agent-error'
 
 export const RETRY_REASONS = [
   'interrupted',
@@ -28,6 +29,7 @@ export const RETRY_REASONS = [
   'exit-code',
   'timeout',
   'rate-limited',
+  'agent-error',
 ] as const satisfies readonly RetryReason[]
 
 /** The waits between runs. The first is `initialMs`. Each later one is `factor` times as long as the one before, at most `maxMs`. */

@@ -25,6 +25,8 @@ export interface CapturedOutput {
   readonly onLost: () => void
   /** Call it when stdout and stderr are closed. */
   readonly end: () => void
+  /** Appends a line to the output of the task that the program has not printed. */
+  readonly note: (line: string) => void
 }
 
 /** Creates a reader that appends to the task's output and reports progress. */
@@ -71,6 +73,7 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
       lines?.end()
       session?.end(stdout.read().text)
     },
+    note: (line) => context.append(`\n${line}\n`),
   }
 }
 

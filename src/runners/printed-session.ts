@@ -1,4 +1,4 @@
-/** Finds a program's session id and result in the JSON that it prints. */
+/** Finds a program's session id, its result and more in the JSON that it prints. */
 import { createLineSplitter } from '../data/lines.js'
 import type { TaskSession } from '../../machines/records.js'
 import type { StoredJson } from '../store/store.js'
@@ -6,28 +6,57 @@ import { nodeBuiltin } from '../system/node-builtins.js'
 import { SESSION_ID } from '../protocol/async-tasks.js'
 import { PRINTED_FIELD } from '../protocol/program-session.js'
 
+/** A value that a program printed, and the number of its line. A value of the whole output has the line 0. */
+export interface PrintedValue {
+  readonly value: unknown
+  readonly line: number
+}
+
 /**
- * Returns the text of a field in the JSON that a program printed; undefined if there is none. FIELD is a name, or a path such as `OUTER.INNER`. `json:FIELD` reads the whole output as one JSON value and,
- * if that has no such field, the last line. `jsonl:TYPE/FIELD` reads the last line whose `type` is TYPE and that has the field.
+ * Returns a field of the JSON that a program printed; undefined if there is none. FIELD is a name, or a path such as `OUTER.INNER`. `json:FIELD` reads
+ * the whole output as one JSON value and, if that has no such field, the last line. `jsonl:TYPE/FIELD` reads the last line whose `type` is TYPE and that
+ * has the field, `jsonl:TYPE[OTHER=VALUE]/FIELD` the last one of them whose field OTHER is VALUE.
  */
-export function printedText(field: string, printed: string): string | undefined {
-  const [, type, path = ''] = PRINTED_FIELD.exec(field) ?? []
+export function printedValue(
+  field: string,
+  printed: string,
+  isWanted: (value: unknown) => boolean = () => true,
+): PrintedValue | undefined {
+  const [, type, conditions = '', path = ''] = PRINTED_FIELD.exec(field) ?? []
   const lines = printed.trimEnd().split('\n')
-  if (type === undefined) return textAt(parsed(printed), path) ?? textAt(parsed(lines.at(-1) ?? ''), path)
-  for (const line of lines.reverse()) {
-    const value = line.includes(type) ? parsed(line) : undefined
-    const text = textAt(value, 'type') === type ? textAt(value, path) : undefined
-    if (text !== undefined) return text
+  if (type === undefined) {
+    const value = [printed, lines.at(-1) ?? ''].map((text) => valueAt(parsed(text), path)).find(isPresent(isWanted))
+    return value === undefined ? undefined : { value, line: 0 }
+  }
+  const expected = [...conditions.matchAll(/\[([^=]+)=([^\]]*)\]/g)].map(
+    ([, at = '', text = '']) => [at, text] as const,
+  )
+  const isPresentValue = isPresent(isWanted)
+  for (let line = lines.length - 1; line >= 0; line -= 1) {
+    const text = lines[line] ?? ''
+    const object = text.includes(type) ? parsed(text) : undefined
+    if (valueAt(object, 'type') !== type) continue
+    if (expected.some(([at, value]) => String(valueAt(object, at)) !== value)) continue
+    const value = valueAt(object, path)
+    if (isPresentValue(value)) return { value, line }
   }
   return undefined
 }
 
-function textAt(value: unknown, path: string): string | undefined {
-  const found = path
-    .split('.')
-    .reduce<unknown>((at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined), value)
-  return typeof found === 'string' ? found : undefined
+const isPresent =
+  (isWanted: (value: unknown) => boolean) =>
+  (value: unknown): boolean =>
+    value !== undefined && value !== null && isWanted(value)
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+/** As `printedValue`, for fields that are texts. */
+export function printedText(field: string, printed: string): string | undefined {
+  return printedValue(field, printed, isText)?.value as string | undefined
 }
+
+const valueAt = (value: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined), value)
 
 const isObject = (value: unknown): value is StoredJson => typeof value === 'object' && value !== null
 

@@ -24,7 +24,8 @@ export interface ProcessFailure {
 
 /**
  * `PROCESS_NOT_STARTED`, `PROCESS_FAILED`: the program did not start, or failed. `PROCESS_OUTPUT`: its output could not be read. `ACP_PROTOCOL`: an agent did not answer as
- * ACP requires. `ACP_AUTH_REQUIRED`: it needs a sign-in. `ACP_REFUSED`, `ACP_FAILED`: it refused the goal, or failed.
+ * ACP requires. `ACP_AUTH_REQUIRED`: it needs a sign-in. `ACP_REFUSED`, `ACP_FAILED`: it refused the goal, or failed. `AGENT_FAILED`, `RATE_LIMITED`: a coding agent said why it
+ * has failed.
  */
 type ProcessErrorCode =
   | 'PROCESS_NOT_STARTED'
@@ -35,6 +36,8 @@ type ProcessErrorCode =
   | 'ACP_AUTH_REQUIRED'
   | 'ACP_REFUSED'
   | 'ACP_FAILED'
+  | 'AGENT_FAILED'
+  | 'RATE_LIMITED'
 
 /** A program did not start, failed, or printed output that could not be read. */
 export class ProcessError extends AgentTasksError implements ProcessFailure {

@@ -8,7 +8,16 @@ import { checkOptionNames } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import type { OutputFormat, ParseFunction } from './output-parsers.js'
 import { strictObject } from '../protocol/strict-object.js'
+import {
+  ACCESS_LEVELS,
+  agentPresetSchema,
+  type AgentPreset,
+  type AgentPresetData,
+} from '../protocol/agents/agent-preset.js'
+import { AGENT_NAMES, AGENT_PRESETS, type AgentName } from '../protocol/agents/presets.js'
 import { programSessionSchema } from '../protocol/program-session.js'
+import { InvalidInputError } from '../errors.js'
+import { presetArguments } from './agents/preset-options.js'
 
 /** How long a program may run after an abort before it is killed, in ms. It is shorter than the grace period of a task, which then ends after its program. */
 const DEFAULT_PROCESS_GRACE_MS = 4000
@@ -26,6 +35,19 @@ export interface ProcessRunnerOptions {
    * option.
    */
   readonly args?: readonly string[]
+  /**
+   * The coding agent that `command` is: the name of a preset, or a preset for an agent of your own. The preset has the arguments, and says where the
+   * output has the result, the reason of a failure, the session and the usage. `args` are further arguments then. Cannot be combined with `parse` and
+   * `session`. Default: the program is no agent.
+   */
+  readonly agent?: AgentName | AgentPreset
+  /**
+   * What the agent may do, by its own options: `read`, `write` (also change files of its folder) or `full` (everything that its user may do). What it
+   * was denied is in the field `denied` of the output. Needs `agent`. Default `read`.
+   */
+  readonly access?: (typeof ACCESS_LEVELS)[number]
+  /** Whether the agent may work in a folder that it would refuse, because it is not trusted or in no git repository. Needs `agent`. Default false. */
+  readonly trust?: boolean
   /** The working directory of the program. Default: that of this process. */
   readonly cwd?: string
   /**
@@ -89,8 +111,10 @@ export interface ProcessRunnerOptions {
   readonly clock?: Clock
 }
 
-export type ProcessSettings = z.output<ReturnType<typeof processOptionsSchema>> & {
+export type ProcessSettings = Omit<z.output<ReturnType<typeof processOptionsSchema>>, 'agent' | 'access' | 'trust'> & {
   readonly endDetached: boolean
+  /** What is known about the output of the program. Absent if it is no agent. */
+  readonly preset?: AgentPresetData
   /** Called with the names of the processes that an ended program has detached, and that run on. */
   readonly onDetached?: (names: readonly string[]) => void
 }
@@ -103,10 +127,15 @@ const isSignal = (value: unknown): boolean =>
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 
+const AGENT_EXPECTED = `'${AGENT_NAMES.join("', '")}' or a preset`
+
 const processOptionsSchema = lazily(() =>
   strictObject({
     command: text().min(1),
     args: z.array(text()).default([]),
+    agent: z.union([z.enum(AGENT_NAMES), agentPresetSchema()], AGENT_EXPECTED).optional(),
+    access: z.enum(ACCESS_LEVELS).optional(),
+    trust: z.boolean().optional(),
     cwd: text().min(1).optional(),
     env: z.record(z.string(), text().optional()).default({}),
     parse: z
@@ -142,6 +171,25 @@ const processOptionsSchema = lazily(() =>
 export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSettings {
   const schema = processOptionsSchema()
   checkOptionNames(options, Object.keys(schema.shape))
-  const settings = parseInput(schema, options, 'options')
-  return { ...settings, endDetached: settings.endDetached ?? settings.session !== undefined }
+  const { agent, access, trust, ...settings } = parseInput(schema, options, 'options')
+  if (agent === undefined) {
+    for (const [name, value] of Object.entries({ access, trust })) {
+      if (value !== undefined) throw new InvalidInputError(`options.${name}`, value, 'no value without `agent`')
+    }
+    return { ...settings, endDetached: settings.endDetached ?? settings.session !== undefined }
+  }
+  for (const name of ['parse', 'session'] as const) {
+    if (options[name] === undefined) continue
+    throw new InvalidInputError(`options.${name}`, options[name], 'no value beside `agent`')
+  }
+  const preset = typeof agent === 'string' ? agentPresetSchema().parse(AGENT_PRESETS[agent]) : agent
+  const choices = { access: access ?? 'read', trust: trust ?? false, args: settings.args }
+  const resume = presetArguments(preset.resume, preset, choices)
+  return {
+    ...settings,
+    args: presetArguments(preset.start, preset, choices),
+    session: { from: preset.session, resume, result: preset.result },
+    preset,
+    endDetached: settings.endDetached ?? true,
+  }
 }

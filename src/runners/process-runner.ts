@@ -3,6 +3,7 @@ import type { OutputObject } from '../../machines/records.js'
 import type { OutputRunner, PreviousTask, RunContext, RunInput } from '../engine/runner.js'
 import { preview } from '../data/preview.js'
 import { InvalidInputError } from '../errors.js'
+import { readAgentOutput } from './agents/agent-output.js'
 import { environmentOf, runAttached, started, type AttachedProgram } from './attached-program.js'
 import { captureOutput, type CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
@@ -206,7 +207,7 @@ async function runSurvivingProgram(
  * @throws the error that explains why the program failed, or why its output could not be read
  */
 async function readOutput(
-  { command, parse, session, onDetached }: ProcessSettings,
+  { command, parse, session, preset, onDetached }: ProcessSettings,
   args: readonly string[],
   output: CapturedOutput,
   end: ProgramEnd,
@@ -216,7 +217,14 @@ async function readOutput(
   if (end.detached !== undefined) onDetached?.(namesOf(end.detached))
   const stdout = output.stdout()
   const stderr = output.stderr().text
-  const error = refusal ?? endError(end, { command, stdout: stdout.text, stderr })
+  const remains = { command, stdout: stdout.text, stderr }
+  const detached = end.detached === undefined ? {} : { detached_processes: namesOf(end.detached) }
+  if (preset !== undefined && refusal === undefined && end.stop === undefined) {
+    const read = readAgentOutput(preset, end, remains)
+    if (read.denied !== undefined) output.note(`[denied: ${read.denied.join(', ')}]`)
+    return { ...read, ...detached }
+  }
+  const error = refusal ?? endError(end, remains)
   if (error !== undefined) throw error
   try {
     if (stdout.isLost === true && parse !== 'text') {
@@ -231,7 +239,7 @@ async function readOutput(
         : typeof parse === 'function'
           ? await parse(stdout.text, { command, args, stderr })
           : parseOutput(parse, stdout)
-    return end.detached === undefined ? read : { ...read, detached_processes: namesOf(end.detached) }
+    return { ...read, ...detached }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : preview(cause)
     const message = `The output of command ${preview(command)} could not be read: ${reason}.${describeTail(stderr, '')}`

@@ -336,12 +336,18 @@ const toExitCode = (text = ''): number | undefined => (/^\d+\n$/.test(text) ? Nu
 /** The exit code of a program that was ended by SIGKILL. */
 const KILLED = 137
 
+/** Signals that end no program, or that nobody sends to end one. 128 plus such a number is an exit code: some agents exit with the HTTP status modulo 256. */
+const HARMLESS: ReadonlySet<string> = new Set(
+  'SIGCHLD SIGCONT SIGSTOP SIGTSTP SIGTTIN SIGTTOU SIGURG SIGWINCH SIGSTKFLT SIGPWR SIGIO SIGPOLL'.split(' '),
+)
+
 /** A shell reports a signal as the exit code 128 plus the number of the signal. */
 function describeExit(exit: number | undefined, wasKilled: boolean): Pick<ProgramEnd, 'exitCode' | 'signal'> {
   if (exit === undefined) return { exitCode: null, signal: 'SIGKILL' }
   if (exit <= 128) return { exitCode: exit, signal: null }
   const { signals } = nodeBuiltin('node:os').constants
-  const signal = Object.entries(signals).find(([, number]) => number === exit - 128)?.[0] as NodeJS.Signals | undefined
+  const signal = Object.entries(signals).find(([name, number]) => number === exit - 128 && !HARMLESS.has(name))?.[0] as
+    NodeJS.Signals | undefined
   return signal === undefined && !wasKilled
     ? { exitCode: exit, signal: null }
     : { exitCode: null, signal: signal ?? 'SIGKILL' }

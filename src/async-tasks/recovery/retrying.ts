@@ -53,6 +53,7 @@ function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: Fa
   }
   if (code === 'INTERRUPTED') return 'interrupted'
   if (code === 'PROCESS_NOT_STARTED' || code === 'START_FAILED') return 'start-failed'
+  if (code === 'AGENT_FAILED' && policy.on.includes('agent-error')) return 'agent-error'
   const exitCode = readField(reason, 'exitCode')
   if (typeof exitCode !== 'number' || exitCode === 0) return undefined
   return policy.exitCodes?.includes(exitCode) === false ? undefined : 'exit-code'

@@ -33,8 +33,9 @@ const agents = {
   },
   codex: () => {
     if (args[0] !== 'exec' || args[1] !== '--json') process.exit(2)
-    const isResumed = args[2] === 'resume'
-    const thread = isResumed ? args[3] : '0199a213-81c0-7800-8aa1-bbab2a035a53'
+    const resumed = args.slice(0, args.indexOf('--')).includes('resume') ? valueOf('resume') : undefined
+    const isResumed = resumed !== undefined
+    const thread = resumed ?? '0199a213-81c0-7800-8aa1-bbab2a035a53'
     line({ type: 'thread.started', thread_id: thread })
     line({ type: 'turn.started' })
     line({ type: 'item.completed', item: { id: 'item_0', type: 'reasoning', text: '**Thinking**' } })

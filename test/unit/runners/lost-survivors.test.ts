@@ -133,6 +133,19 @@ describe('a script that has ended', () => {
     expect(await follow(runFolder(), program)).toMatchObject({ exitCode: 3 })
   })
 
+  it.each([
+    [143, { exitCode: null, signal: 'SIGTERM' }],
+    // 400, 401 and 403 modulo 256.
+    [144, { exitCode: 144, signal: null }],
+    [145, { exitCode: 145, signal: null }],
+    [147, { exitCode: 147, signal: null }],
+    [200, { exitCode: 200, signal: null }],
+  ])('that exits with %i has ended with %j', async (code, end) => {
+    const { program, hasEnded } = await startIn(runFolder(), `exit ${code}`)
+    await hasEnded
+    expect(await follow(runFolder(), program)).toMatchObject(end)
+  })
+
   it('has the exit code that it wrote, also when its output was not completed', async () => {
     const { program, hasEnded } = await startIn(runFolder(), 'exit 3')
     await hasEnded

@@ -1,0 +1,117 @@
+/** The agents of the suite: how each is set up for the scripted model, and how it is run. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { acpRunner } from '../../src/runners/acp/index.js'
+import { processRunner, type OutputRunner, type ProcessRunnerOptions } from '../../src/index.js'
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** What a case may choose. */
+export interface RunChoices {
+  readonly access?: 'read' | 'write' | 'full'
+  readonly isDurable?: boolean
+  readonly isolation?: 'worktree'
+}
+
+/** Where a run takes place. */
+export interface Place {
+  readonly command: string
+  readonly home: string
+  readonly cwd: string
+  readonly env: Variables
+}
+
+export interface TestedAgent {
+  /** The name in `versions.json`. */
+  readonly program: string
+  /** The name on the command line, which several programs share. */
+  readonly group: string
+  readonly title: string
+  readonly way: 'program' | 'ACP'
+  /** The preset, for programs. */
+  readonly preset?: 'claude-code' | 'codex'
+  /** Writes its settings into the new HOME, and returns its variables. */
+  setUp(home: string, url: string): Variables
+  runner(place: Place, choices: RunChoices): OutputRunner
+}
+
+function claudeVariables(_home: string, url: string): Variables {
+  return {
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: 'scripted',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+    // Ten attempts take three minutes.
+    CLAUDE_CODE_MAX_RETRIES: '1',
+    // As root, it grants full access only in what it is told to be a sandbox.
+    IS_SANDBOX: '1',
+  }
+}
+
+function codexVariables(home: string, url: string): Variables {
+  const folder = join(home, '.codex')
+  mkdirSync(folder)
+  const settings = [
+    'model = "gpt-5"',
+    'model_provider = "scripted"',
+    '[analytics]',
+    'enabled = false',
+    '[model_providers.scripted]',
+    'name = "scripted"',
+    `base_url = "${url}/v1"`,
+    'env_key = "SCRIPTED_KEY"',
+    'wire_api = "responses"',
+    'request_max_retries = 1',
+    'stream_max_retries = 1',
+  ]
+  writeFileSync(join(folder, 'config.toml'), `${settings.join('\n')}\n`)
+  return { CODEX_HOME: folder, SCRIPTED_KEY: 'scripted' }
+}
+
+const asProgram =
+  (agent: NonNullable<ProcessRunnerOptions['agent']>) =>
+  ({ command, cwd, env }: Place, { access, isDurable = false, isolation }: RunChoices): OutputRunner =>
+    processRunner({
+      command,
+      agent,
+      cwd,
+      env,
+      survivesHost: isDurable,
+      ...(access !== undefined && { access }),
+      ...(isolation !== undefined && { isolation }),
+    })
+
+const overAcp = ({ command, cwd, env }: Place, { access = 'read' }: RunChoices): OutputRunner =>
+  acpRunner({ command, cwd, env, permissions: access === 'full' ? 'allow' : 'ask' })
+
+export const AGENTS: readonly TestedAgent[] = [
+  {
+    program: 'claude',
+    group: 'claude',
+    title: 'Claude Code',
+    way: 'program',
+    preset: 'claude-code',
+    setUp: claudeVariables,
+    runner: asProgram('claude-code'),
+  },
+  {
+    program: 'codex',
+    group: 'codex',
+    title: 'Codex',
+    way: 'program',
+    preset: 'codex',
+    setUp: codexVariables,
+    runner: asProgram('codex'),
+  },
+]
+export const ACP_AGENTS: readonly TestedAgent[] = [
+  {
+    program: 'claude-acp',
+    group: 'claude',
+    title: 'claude-agent-acp',
+    way: 'ACP',
+    setUp: claudeVariables,
+    runner: overAcp,
+  },
+  { program: 'codex-acp', group: 'codex', title: 'codex-acp', way: 'ACP', setUp: codexVariables, runner: overAcp },
+]

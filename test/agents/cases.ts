@@ -1,0 +1,233 @@
+/**
+ * What is tried with each agent. A case returns the cell of the table: what was seen. It throws when the package does not do what it promises.
+ */
+import { spawn } from 'node:child_process'
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { TaskHandle } from '../../src/index.js'
+import { endless, endlessCommand, until } from './processes.js'
+import { errorText } from './model/server.js'
+import type { Stage } from './stage.js'
+
+export interface AgentCase {
+  readonly name: string
+  run(stage: Stage): Promise<string>
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
+
+const outputOf = async (task: TaskHandle): Promise<string> => {
+  const { final_message = '' } = await task.result
+  return final_message
+}
+
+/** Waits until the task has ended. Returns its record. */
+async function ended(task: TaskHandle): Promise<TaskHandle['record']> {
+  await task.result.catch(() => undefined)
+  return task.record
+}
+
+const textOf = (record: TaskHandle['record']): string => ('error' in record ? record.error : '')
+
+/** Launches a task whose agent runs a command, and waits until the command runs. */
+async function runningCommand(stage: Stage, limits: { readonly timeoutMs?: number } = {}): Promise<TaskHandle> {
+  const goal = `[[shell ${endlessCommand(stage.mark)}]] [[say done]]`
+  const task = stage.launch(goal, { access: 'full' }, limits)
+  await until(() => endless(stage.mark).length > 0 || task.record.status !== 'running', 'a running command')
+  assert.notEqual(endless(stage.mark).length, 0, `the command has not started: ${textOf(task.record)}`)
+  return task
+}
+
+const launchAndResult: AgentCase = {
+  name: 'goal to result',
+  run: async (stage) => {
+    const startedAt = Date.now()
+    const task = stage.launch('[[shell echo hello]] [[say the answer]]')
+    assert.equal(await outputOf(task), 'the answer')
+    return seconds(Date.now() - startedAt)
+  },
+}
+
+const progress: AgentCase = {
+  name: 'progress',
+  run: async (stage) => {
+    const host = stage.host({ access: 'full' })
+    const goal = `${stage.mark} [[shell ${endlessCommand(stage.mark)}]] [[say done]]`
+    const task = host.launch('agent', goal)
+    await until(() => endless(stage.mark).length > 0, 'a running command')
+    const shown = (): boolean => host.manager.readOutput(task.id)?.text.includes(endlessCommand(stage.mark)) === true
+    await until(shown, 'the command in the output', 5000)
+    task.cancel()
+    await ended(task)
+    return 'shows the command that runs'
+  },
+}
+
+const cancel: AgentCase = {
+  name: 'cancel during a command',
+  run: async (stage) => {
+    const task = await runningCommand(stage)
+    const startedAt = Date.now()
+    task.cancel()
+    await until(() => endless(stage.mark).length === 0, 'all ended')
+    const goneMs = Date.now() - startedAt
+    const { status } = await ended(task)
+    assert.equal(status, 'cancelled')
+    assert.ok(goneMs < 6000, `its command ran on for ${goneMs} ms`)
+    return `gone after ${goneMs} ms`
+  },
+}
+
+const deadline: AgentCase = {
+  name: 'deadline during a command',
+  run: async (stage) => {
+    const limitMs = 10_000
+    const startedAt = Date.now()
+    const task = await runningCommand(stage, { timeoutMs: limitMs })
+    const record = await ended(task)
+    assert.equal(record.status, 'failed')
+    assert.equal('errorCode' in record ? record.errorCode : '', 'TASK_TIMEOUT')
+    assert.equal(endless(stage.mark).length, 0, 'its command runs on')
+    return `failed, ${Date.now() - startedAt - limitMs} ms later`
+  },
+}
+
+const access: AgentCase = {
+  name: 'access',
+  run: async (stage) => {
+    const goal = (file: string): string =>
+      `[[write ${join(stage.place.cwd, file)} ${stage.mark}]] [[say wrote ${file}]]`
+    const has = (file: string): boolean => existsSync(join(stage.place.cwd, file))
+    const read = stage.launch(goal('one.txt'))
+    const { denied } = (await read.result) as { denied?: readonly string[] }
+    assert.ok(!has('one.txt'), 'it has written without access')
+    await stage.launch(goal('two.txt'), { access: 'write' }).result
+    assert.ok(has('two.txt'), 'it has not written with access')
+    return denied === undefined
+      ? 'read writes nothing, and does not say so'
+      : `read writes nothing: denied ${denied.join(', ')}`
+  },
+}
+
+const continued: AgentCase = {
+  name: 'continue, three times',
+  run: async (stage) => {
+    const host = stage.host()
+    const first = host.launch('agent', '[[say one]]')
+    assert.equal(await outputOf(first), 'one')
+    let last = first.id
+    for (const word of ['two', 'three', 'four']) {
+      const next = host.continue(last, `[[say ${word}]]`)
+      assert.equal(await outputOf(next), word)
+      last = next.id
+    }
+    const { entries = [] } = stage.model.requests.findLast(({ step }) => step.key.includes('[[say four]]')) ?? {}
+    const spoken = entries.filter(({ role }) => role === 'assistant').length
+    assert.equal(spoken, 3, 'the last request has not the whole conversation')
+    return 'the model gets the whole conversation'
+  },
+}
+
+const worktree: AgentCase = {
+  name: 'worktree',
+  run: async (stage) => {
+    const task = stage.launch('[[shell echo new > new.txt]] [[say wrote it]]', {
+      access: 'write',
+      isolation: 'worktree',
+    })
+    const { worktree: made } = (await task.result) as { worktree?: { files?: number; path?: string } }
+    assert.equal(made?.files, 1, 'the worktree has no new file')
+    assert.ok(!existsSync(join(stage.place.cwd, 'new.txt')), 'the file is in the checkout')
+    stage.git('worktree', 'remove', '--force', made.path ?? '')
+    return 'its file is in the worktree'
+  },
+}
+
+const twoAtOnce: AgentCase = {
+  name: 'two at once in one folder',
+  run: async (stage) => {
+    const host = stage.host()
+    const tasks = ['one', 'two'].map((word) => host.launch('agent', `[[slow 1000]] [[say ${word}]]`))
+    assert.deepEqual(await Promise.all(tasks.map((task) => outputOf(task))), ['one', 'two'])
+    return 'each has its own result'
+  },
+}
+
+/** Runs `host.ts`. Its last line is JSON. */
+function spawnHost(stage: Stage, action: string, goal: string) {
+  const script = fileURLToPath(new URL('host.ts', import.meta.url))
+  const settings = { program: stage.agent.program, place: stage.place, file: join(stage.place.home, 'tasks.db'), goal }
+  const child = spawn(process.execPath, ['--import', 'tsx', script, action, JSON.stringify(settings)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+  })
+  let said = ''
+  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const closed = new Promise<string>((resolve) => child.once('close', () => resolve(said)))
+  return { child, closed, said: () => said }
+}
+
+/** Kills a host during the command of its agent, and lets the next host take over. Returns what that one says. */
+async function afterKill(stage: Stage, action: string, isDurable: boolean): Promise<unknown> {
+  const command = `touch ${join(stage.place.home, 'started')}; sleep 4`
+  const first = spawnHost(stage, isDurable ? 'launch-durable' : 'launch', `[[shell ${command}]] [[say survived]]`)
+  await until(() => existsSync(join(stage.place.home, 'started')), 'started')
+  first.child.kill('SIGKILL')
+  await first.closed
+  const second = spawnHost(stage, action, '[[say continued]]')
+  const said = await second.closed
+  return JSON.parse(said.trim().split('\n').at(-1) ?? '')
+}
+
+const adopted: AgentCase = {
+  name: 'kill -9 of the host, with survivesHost',
+  run: async (stage) => {
+    if (stage.agent.way === 'ACP') return 'no such option'
+    const said = await afterKill(stage, 'adopt', true)
+    assert.deepEqual(said, { status: 'completed', final_message: 'survived' })
+    return 'the next host delivers the result'
+  },
+}
+
+const continuedAfterKill: AgentCase = {
+  name: 'kill -9 of the host, then continue',
+  run: async (stage) => {
+    const said = await afterKill(stage, 'continue', false)
+    assert.deepEqual(said, { before: 'failed', status: 'completed', final_message: 'continued' })
+    return 'reported as interrupted, and continued'
+  },
+}
+
+const STATUSES = [400, 401, 429, 500, 529]
+
+const apiError = (status: number): AgentCase => ({
+  name: `error ${status}`,
+  run: async (stage) => {
+    const startedAt = Date.now()
+    const record = await ended(stage.launch(`[[error ${status}]]`))
+    assert.equal(record.status, 'failed')
+    const error = textOf(record)
+    const code = 'errorCode' in record ? record.errorCode : undefined
+    const [first = ''] = error.split(/\n| Command /)
+    const tried = stage.requests().length
+    const isNamed =
+      error.includes(errorText(status)) || error.includes(String(status)) ? '' : ' (not what the API said)'
+    return `${first.replaceAll(stage.model.url, 'URL').replaceAll(new URL(stage.model.url).host, 'HOST')}${isNamed} \`${code ?? 'no code'}\`, ${tried} requests, ${seconds(Date.now() - startedAt)}`
+  },
+})
+
+export const CASES: readonly AgentCase[] = [
+  launchAndResult,
+  progress,
+  cancel,
+  deadline,
+  access,
+  continued,
+  adopted,
+  continuedAfterKill,
+  worktree,
+  twoAtOnce,
+  ...STATUSES.map(apiError),
+]

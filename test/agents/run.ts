@@ -1,0 +1,101 @@
+/**
+ * `npm run test:agents [NAMES] [-- --latest] [-- --write]`: real coding agents as subagents, against a scripted model on loopback.
+ *
+ * Without names, all agents. `--latest` takes the newest versions, and prints what differs from the table. `--write` writes the table,
+ * docs/agents.md. `--only TEXT` runs the cases whose name has the text. A program that cannot be installed is a failure.
+ */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { format, resolveConfig } from 'prettier'
+import { AGENTS, type TestedAgent } from './agents.js'
+import { CASES, type AgentCase } from './cases.js'
+import { cacheFolder, install, pinned, type InstalledProgram } from './install.js'
+import { startScriptedModel } from './model/server.js'
+import { agentsPage } from './page.js'
+import type { AgentRow } from './rows.js'
+import { openStage } from './stage.js'
+
+/** How many cases of one agent run at once. */
+const AT_ONCE = 2
+
+/** What hangs is ended, and fails. */
+const CASE_MS = 150_000
+
+const args = process.argv.slice(2)
+const isLatest = args.includes('--latest')
+const only = args.includes('--only') ? (args[args.indexOf('--only') + 1] ?? '') : ''
+const names = args.filter((argument, at) => !argument.startsWith('--') && args[at - 1] !== '--only')
+
+const groups = new Set(AGENTS.map(({ group }) => group))
+const unknown = names.find((name) => !groups.has(name))
+if (unknown !== undefined) {
+  console.error(`agents: no agent ${unknown}; there are: ${[...groups].join(', ')}`)
+  process.exit(2)
+}
+const startedAt = Date.now()
+const model = await startScriptedModel()
+const chosen = AGENTS.filter(({ group }) => names.length === 0 || names.includes(group))
+let failed = 0
+const rows: AgentRow[] = []
+for (const agent of chosen) {
+  const program = pinned[agent.program]
+  if (program === undefined) throw new Error(`versions.json has no ${agent.program}`)
+  const installed = await install(program, isLatest).catch((error: unknown) => {
+    console.log(`${agent.program}: FAILED: not installed: ${String(error)}`)
+    failed += 1
+  })
+  if (installed !== undefined) rows.push(await rowOf(agent, installed))
+}
+await model.close()
+for (const left of readdirSync(cacheFolder).filter((name) => name.startsWith('run-'))) {
+  rmSync(join(cacheFolder, left), { recursive: true, force: true })
+}
+if (args.includes('--write') && failed === 0 && names.length === 0 && only === '' && !isLatest) {
+  const page = agentsPage(
+    rows,
+    CASES.map(({ name }) => name),
+  )
+  const file = fileURLToPath(new URL('../../docs/agents.md', import.meta.url))
+  writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }))
+  console.log('agents: wrote docs/agents.md')
+}
+const cells = rows.reduce((sum, row) => sum + Object.keys(row.cells).length, 0)
+console.log(`agents: ${cells - failed} passed, ${failed} failed, ${Math.round((Date.now() - startedAt) / 1000)} s`)
+process.exitCode = failed === 0 ? 0 : 1
+
+async function rowOf(agent: TestedAgent, installed: InstalledProgram): Promise<AgentRow> {
+  console.log(`${agent.title} ${installed.version} (${agent.way})`)
+  const cells: Record<string, string> = {}
+  const waiting = CASES.filter(({ name }) => name.includes(only))
+  const work = async (): Promise<void> => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+      cells[one.name] = await cellOf(one, agent, installed)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return { agent, version: installed.version, cells }
+}
+
+async function cellOf(one: AgentCase, agent: TestedAgent, { command }: InstalledProgram): Promise<string> {
+  const stage = openStage(agent, command, model)
+  const began = Date.now()
+  const took = (): string => `${((Date.now() - began) / 1000).toFixed(1)} s`
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not end within ${CASE_MS} ms`)), CASE_MS)
+  })
+  try {
+    const cell = await Promise.race([one.run(stage), late])
+    console.log(`  ${one.name}: ${cell} [${took()}]`)
+    return cell
+  } catch (error) {
+    failed += 1
+    const reason = error instanceof Error ? error.message : String(error)
+    console.log(`  ${one.name}: FAILED: ${reason} [${took()}]`)
+    return `FAILED: ${reason}`
+  } finally {
+    clearTimeout(timer)
+    await stage.close()
+  }
+}

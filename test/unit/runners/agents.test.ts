@@ -1,0 +1,184 @@
+/** Coding agents as programs: what a preset reads from their output. The lines are those of the real programs (`test/agents`). */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { AsyncTaskManager, processRunner, type ProcessRunnerOptions } from '../../../src/index.js'
+import { InvalidInputError } from '../../../src/errors.js'
+import { createRunContext, runInput } from '../../support/run-context.js'
+
+/** A program that prints lines and its arguments, and exits. */
+function standIn(lines: readonly (object | string)[], exitCode = 0, stderr = ''): string {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-agents-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
+  writeFileSync(join(folder, 'lines'), `${text}\n`)
+  writeFileSync(join(folder, 'stderr'), stderr)
+  const script = `#!/bin/sh\nprintf '%s\\n' "$@" > ${folder}/args\ncat ${folder}/lines\ncat ${folder}/stderr >&2\nexit ${exitCode}\n`
+  writeFileSync(join(folder, 'agent'), script, { mode: 0o700 })
+  return join(folder, 'agent')
+}
+
+const run = async (options: ProcessRunnerOptions) => {
+  const context = createRunContext()
+  const end = await Promise.resolve(processRunner(options).run(runInput('the goal'), context)).catch(
+    (error: unknown) => error as Error,
+  )
+  return { end, context }
+}
+
+const init = { type: 'system', subtype: 'init', session_id: 's-1' }
+const good = {
+  type: 'result',
+  subtype: 'success',
+  is_error: false,
+  result: 'done',
+  total_cost_usd: 0.5,
+  usage: { input_tokens: 100, output_tokens: 20 },
+}
+
+describe.skipIf(process.platform === 'win32')('Claude Code', () => {
+  const claude = (lines: readonly object[], exitCode = 0, more: Partial<ProcessRunnerOptions> = {}) =>
+    run({ command: standIn([init, ...lines], exitCode), agent: 'claude-code', ...more })
+
+  it('completes with the last result, its usage, and what was denied', async () => {
+    const denial = (tool_name: string) => ({ tool_name, tool_use_id: 'x', tool_input: {} })
+    const last = { ...good, result: 'more', permission_denials: ['Write', 'Bash', 'Write'].map(denial) }
+    const { end, context } = await claude([good, last])
+    expect(end).toEqual({
+      final_message: 'more',
+      denied: ['Write', 'Bash'],
+      usage: { input_tokens: 100, output_tokens: 20, cost_usd: 0.5 },
+    })
+    expect(context.output()).toContain('[denied: Write, Bash]')
+    expect(context.sessions).toMatchObject([{ id: 's-1' }])
+  })
+
+  it('fails with the reason first, whatever the exit code is', async () => {
+    const bad = { ...good, is_error: true, result: 'API Error: 400 no such model' }
+    for (const exitCode of [0, 1]) {
+      const { end } = await claude([bad], exitCode)
+      expect(end).toMatchObject({ name: 'ProcessError', code: 'AGENT_FAILED', exitCode })
+      expect((end as Error).message).toMatch(/^API Error: 400 no such model\. Command .* ended with exit code/)
+    }
+    const { end } = await claude([{ ...bad, result: 'API Error: Request rejected (429)' }], 1)
+    expect(end).toMatchObject({ code: 'RATE_LIMITED' })
+  })
+
+  it('fails when its turns are used up, and when it prints no result', async () => {
+    const { result: _, ...line } = good
+    const used = await claude([{ ...line, subtype: 'error_max_turns', is_error: true, errors: ['Reached 1', 'End'] }])
+    expect((used.end as Error).message).toMatch(/^Reached 1; End\. /)
+    const none = await claude([])
+    expect(none.end).toMatchObject({ code: 'AGENT_FAILED' })
+    expect((none.end as Error).message).toContain('ended with exit code 0 and printed no result')
+  })
+
+  it('completes when a result follows a failed one', async () => {
+    expect((await claude([{ ...good, is_error: true }, good])).end).toMatchObject({ final_message: 'done' })
+  })
+
+  it.each([
+    [undefined, 'dontAsk'],
+    ['read', 'dontAsk'],
+    ['write', 'acceptEdits'],
+    ['full', 'bypassPermissions'],
+  ] as const)('with access %s, its permission mode is %s', async (access, mode) => {
+    const context = createRunContext()
+    const lines = [init, good]
+    const command = standIn(lines)
+    const options = { command, agent: 'claude-code', args: ['--model', 'x'], ...(access && { access }) } as const
+    await processRunner(options).run(runInput('--goal'), context)
+    const args = readFileSync(join(command, '../args'), 'utf8').trim().split('\n')
+    expect(args.slice(0, 4)).toEqual(['-p', '--output-format', 'stream-json', '--verbose'])
+    expect(args.slice(4)).toEqual(['--permission-mode', mode, '--model', 'x', '--', '--goal'])
+  })
+})
+
+describe.skipIf(process.platform === 'win32')('Codex', () => {
+  const started = { type: 'thread.started', thread_id: 't-1' }
+  const codex = (lines: readonly object[], exitCode = 0, stderr = 'Reading additional input from stdin...\n') =>
+    run({ command: standIn([started, ...lines], exitCode, stderr), agent: 'codex' })
+  const message = (text: string) => ({ type: 'item.completed', item: { id: 'i', type: 'agent_message', text } })
+  const completed = { type: 'turn.completed', usage: { input_tokens: 300, cached_input_tokens: 30, output_tokens: 60 } }
+
+  it('completes with its last message, and the usage of the whole session', async () => {
+    const other = { type: 'item.completed', item: { id: 'i', type: 'reasoning', text: 'thinking' } }
+    const { end } = await codex([message('one'), message('two'), other, completed])
+    expect(end).toEqual({
+      final_message: 'two',
+      usage: { input_tokens: 300, cached_input_tokens: 30, output_tokens: 60, of: 'session' },
+    })
+    expect((await codex([completed])).end).toMatchObject({ final_message: '' })
+  })
+
+  it('shows the reason of turn.failed, not stderr, also when it is JSON', async () => {
+    const fails = (reason: string) => ({ type: 'turn.failed', error: { message: reason } })
+    for (const reason of ['too bad', '{"error":{"message":"too bad","code":"400"}}']) {
+      const { end } = await codex([message('before'), fails(reason)], 1)
+      expect(end).toMatchObject({ code: 'AGENT_FAILED' })
+      expect((end as Error).message).toMatch(/^too bad\. Command/)
+    }
+    expect((await codex([fails('last status: 429 Too Many Requests')], 0)).end).toMatchObject({ code: 'RATE_LIMITED' })
+  })
+
+  it('names the option `trust` in a folder that it does not trust', async () => {
+    const { end } = await codex([], 1, 'Not inside a trusted directory and --skip-git-repo-check was not specified.\n')
+    expect((end as Error).message).toContain('The option `trust: true`')
+  })
+})
+
+describe.skipIf(process.platform === 'win32')('a preset of the user', () => {
+  const preset = {
+    start: ['{access}', '{goal}'],
+    resume: ['{session}', '{message}'],
+    access: { read: ['r'], write: ['w'], full: ['f'] },
+    session: 'jsonl:start/id',
+    result: 'jsonl:end/text',
+  }
+
+  it('works like those of the package', async () => {
+    const { end } = await run({ command: standIn([{ type: 'end', text: 'own' }]), agent: preset })
+    expect(end).toEqual({ final_message: 'own' })
+    const failed = await run({ command: standIn([], 3, 'went wrong'), agent: preset })
+    expect(failed.end).toMatchObject({ code: 'PROCESS_FAILED', exitCode: 3 })
+  })
+
+  it.each([
+    [{ agent: 'cobol' }, 'options.agent'],
+    [{ agent: { ...preset, untrusted: '(' } }, 'options.agent'],
+    [{ access: 'read' }, 'options.access'],
+    [{ trust: true }, 'options.trust'],
+    [{ agent: 'codex', access: 'all' }, 'options.access'],
+    [{ agent: 'codex', parse: 'json' }, 'options.parse'],
+    [{ agent: 'codex', session: { from: 'json:id', resume: ['{session}', '{message}'] } }, 'options.session'],
+  ])('refuses %j', (options, field) => {
+    const make = () => processRunner({ command: 'x', ...options } as ProcessRunnerOptions)
+    expect(make).toThrow(InvalidInputError)
+    expect(make).toThrow(field)
+  })
+})
+
+describe.skipIf(process.platform === 'win32')('the retry reason agent-error', () => {
+  it.each([
+    [['agent-error'], 0, 2],
+    [['exit-code'], 1, 2],
+    [['exit-code'], 0, 1],
+    [['rate-limited'], 1, 1],
+  ] as const)('of a policy on %j and an exit code %i gives %i runs', async (on, exitCode, runs) => {
+    const manager = new AsyncTaskManager()
+    onTestFinished(() => manager.dispose())
+    const command = standIn([{ ...good, is_error: true, result: 'bad' }], exitCode)
+    const retry = { attempts: 2, on, backoff: { initialMs: 0 } }
+    manager.launch(
+      { id: 'a', subagentName: 's', goalPrompt: 'g' },
+      {
+        ...processRunner({ command, agent: 'claude-code' }),
+        retry,
+      },
+    )
+    await manager.waitFor(['a'])
+    const { status, attempt = 1 } = manager.getTask('a') as { status: string; attempt?: number }
+    expect({ status, attempt }).toEqual({ status: 'failed', attempt: runs })
+  })
+})
