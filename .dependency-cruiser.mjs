@@ -205,7 +205,7 @@ export default {
       name: 'entry-is-the-core',
       comment: 'Importing the package must not load what only one subpath needs.',
       severity: 'error',
-      from: { path: '^src/index[.]ts$' },
+      from: { path: '^src/(index|parts)[.]ts$' },
       to: {
         path: [
           '^src/(server|mcp|cli|client|tools/adapters|observability|testing|bullmq|store/(locations|postgres)|runners/acp)/',
@@ -232,7 +232,7 @@ export default {
       comment: 'Inside, import the file that defines the name.',
       severity: 'error',
       from: { path: '^(src|machines)/' },
-      to: { path: '^src/index[.]ts$' },
+      to: { path: '^src/(index|parts)[.]ts$' },
     },
     {
       name: 'a-folder-has-a-place',
@@ -240,7 +240,7 @@ export default {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: places.map(folder).concat('^src/index[.]ts$', everyoneMayUse, version),
+        pathNot: places.map(folder).concat('^src/(index|parts)[.]ts$', everyoneMayUse, version),
       },
       to: {},
     },

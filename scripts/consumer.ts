@@ -55,7 +55,8 @@ console.log(ended.map((task) => \`\${task.id} \${task.status}\`).join())
 
 // A package that exports objects of this package. The compiler must be able to name every type in its declarations (docs/adr/0061).
 const libraryProgram = `
-import { createAgentTasks, createTurns, functionRunner, processRunner } from 'agent-tasks'
+import { createAgentTasks, functionRunner, processRunner } from 'agent-tasks'
+import { createTurns } from 'agent-tasks/parts'
 import { createTaskClient } from 'agent-tasks/client'
 import { createInspector } from 'agent-tasks/inspect'
 import { localInstance, mcpInstance, startTaskServer } from 'agent-tasks/server'

@@ -1,4 +1,4 @@
-/** `agent-tasks`: background tasks for one agent host. */
+/** `agent-tasks`: background tasks for one agent host. `agent-tasks/parts` has its parts. */
 
 // Everything for one host, ready to use
 export { createAgentTasks } from './host/agent-tasks.js'
@@ -13,8 +13,6 @@ export { defineSubagent } from './host/define-subagent.js'
 export type { InBackground } from './host/background/background-types.js'
 export type { Conversation, ConversationTurn } from './host/conversations/conversation.js'
 export type { Turn } from './host/turns.js'
-export { createTurns } from './host/turn-queue.js'
-export type { AgentTurns, Respond } from './host/turn-queue.js'
 export { disposeOnSignals } from './engine/dispose-on-signals.js'
 
 // The manager of background tasks
@@ -27,7 +25,6 @@ export type { HistoryPage } from './store/history/past-tasks.js'
 export type { TaskMonitor } from './features/monitors/monitors.js'
 export type { Schedule } from './features/schedules/schedules.js'
 export type { ScheduleInfo, ScheduleInput } from './protocol/schedules.js'
-export { ownerOfRun } from '../machines/run-owner.js'
 
 // Records of tasks
 export type { AsyncTaskInfo, OutputObject, TaskAnswer, TaskProgress, TaskQuestion } from '../machines/records.js'
@@ -35,10 +32,8 @@ export type { AsyncTaskStatus, TerminalStatus } from '../machines/task-status.js
 
 // Messages about tasks
 export { AsyncTaskReminderService } from './features/delivery/reminder-service.js'
-export type { LeasedReminder } from './features/delivery/reminder-service.js'
 export { AsyncTaskAutoTrigger } from './features/delivery/auto-trigger.js'
 export type { TriggerAgentTurn, TurnDelivery } from './features/delivery/auto-trigger.js'
-export type { TaskLease } from './features/delivery/leases.js'
 
 // What a task runs
 export type { RunContext, RunFunction, RunInput, Runner, RunnerDefinition } from './engine/runner.js'
@@ -47,8 +42,6 @@ export type { Subagent, SubagentDefinition, SubagentRequest } from './tools/suba
 export { functionRunner } from './runners/function-runner.js'
 export { processRunner } from './runners/process-runner.js'
 export type { ProcessRunnerOptions } from './runners/process-options.js'
-export { createInProcessEngine } from './engine/in-process.js'
-export type { Engine } from './engine/engine.js'
 
 // Tools for a model (more in `agent-tasks/tools`) and slash commands for people
 export { TaskTool } from './tools/task-tool.js'
@@ -56,10 +49,8 @@ export { CheckAsyncTasksTool } from './tools/check-async-tasks.js'
 export type { Tool, ToolContext, ToolResult } from './tools/tool.js'
 export { completeCommandLine, runCommandLine } from './host/commands/command.js'
 export type { SlashCommand } from './host/commands/command.js'
-export { createTaskCommands } from './host/commands/task-commands.js'
 
-// Settings, time and errors
-export { parseSetting, settingDefinitions } from './async-tasks/settings.js'
+// Time and errors
 export type { Clock } from './system/clock.js'
 export { AgentTasksError } from './errors.js'
 export { ProcessError } from './runners/process-error.js'

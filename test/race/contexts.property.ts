@@ -5,11 +5,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import fc from 'fast-check'
 import { currentTurn } from '../../src/isolation/current-turn.js'
-import { createAgentTasks, createTurns, type AgentTasks } from '../../src/index.js'
+import { createAgentTasks, type AgentTasks } from '../../src/index.js'
 import { InstanceManager, localInstance, TaskManager } from '../../src/server/index.js'
 import { memoryStore } from '../../src/store/index.js'
 import type { SubagentRunner } from '../../src/tools/subagents.js'
 import { createManualClock, createRaceScheduler, type RaceOrder, raceOrders } from '../../src/testing/index.js'
+import { createTurns } from '../../src/parts.js'
 
 const USERS = ['alice', 'bob', 'carol'] as const
 

@@ -1,5 +1,5 @@
 /** Planted faults of the isolation of conversations: each changes what the agent and the person of one have. */
-import { createTaskCommands } from '../../src/index.js'
+import { createTaskCommands } from '../../src/parts.js'
 import { createCheckAsyncTasksTool, createSendToTaskTool, createWaitForAsyncTasksTool } from '../../src/tools/index.js'
 import type { AlterParty } from './conversations.property.js'
 

@@ -5,7 +5,6 @@
 import {
   AgentTasksError,
   createAgentTasks,
-  createTurns,
   type AgentTasks,
   type AsyncTaskInfo,
   type Runner,
@@ -21,6 +20,7 @@ import { hasEnded } from '../../machines/task-status.js'
 import { emptyNotes, isRefused, Judge, type Notes } from './crash-judge.js'
 import type { WasDelivered } from '../../src/features/delivery/unknown-deliveries.js'
 import { DisposedError } from '../../src/errors.js'
+import { createTurns } from '../../src/parts.js'
 
 /** What survives a crash besides the store. */
 export interface Disk {

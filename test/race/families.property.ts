@@ -1,12 +1,13 @@
 /** Families in any order of launches, ends, deadlines and cancellations: nothing of a cancelled family runs, and every end is told once (F5). */
 import fc from 'fast-check'
-import { createAgentTasks, ownerOfRun, type AgentTasks, type Runner } from '../../src/index.js'
+import { createAgentTasks, type AgentTasks, type Runner } from '../../src/index.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { raceOrders, type Race, type RaceOptions } from '../../src/testing/index.js'
 import { timelineOf } from '../../src/testing/race-report.js'
 import { chooserOf } from '../../src/testing/race-order.js'
 import { runRace } from '../../src/testing/race-run.js'
 import { FamilyError } from '../../src/errors.js'
+import { ownerOfRun } from '../../src/parts.js'
 
 /** What a user does with the nth task that was launched. */
 export interface FamilyStep {

@@ -4,7 +4,6 @@ import type {
   AsyncTaskManager,
   AsyncTaskReminderService,
   Clock,
-  LeasedReminder,
   TaskHandle,
   TriggerAgentTurn,
 } from '../../src/index.js'
@@ -12,6 +11,7 @@ import { transferTasks } from '../../src/features/families/transferring.js'
 import type { FakeHost } from './host.js'
 import type { Ledger, Message, TaskState } from './ledger.js'
 import { OWNERS, type HostKind, type Step } from './script.js'
+import type { LeasedReminder } from '../../src/parts.js'
 
 /** A trigger, and what the test expects of it. */
 export interface RacingTrigger {

@@ -3,13 +3,11 @@ import type { Observable } from 'rxjs'
 import { expectTypeOf } from 'vitest'
 import {
   createAgentTasks,
-  createTurns,
   functionRunner,
   processRunner,
   TaskCancelledError,
   TaskFailedError,
   type AgentTasks,
-  type AgentTurns,
   type AsyncTaskInfo,
   type AsyncTaskManager,
   type AsyncTaskReminderService,
@@ -27,6 +25,7 @@ import type { TaskManager } from 'agent-tasks/server'
 import type { SendResult } from '../../src/features/questions/messages.js'
 import type { CancelledTaskInfo, FailedTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import type { TaskOutputEvent } from '../../src/features/output/output-stream.js'
+import { createTurns, type AgentTurns } from '../../src/parts.js'
 
 const tasks = createAgentTasks({
   subagents: {

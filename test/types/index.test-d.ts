@@ -8,14 +8,10 @@ import {
   createAgentTasks,
   disposeOnSignals,
   functionRunner,
-  parseSetting,
   processRunner,
-  createTaskCommands,
-  ownerOfRun,
   type ProcessError,
   type AsyncTaskInfo,
   type AsyncTaskStatus,
-  type Engine,
   type OutputObject,
   type OutputRunner,
   type RunContext,
@@ -43,6 +39,7 @@ import { type InstanceErrorCode, InstanceError } from '../../src/errors.js'
 import type { ProcessFailure } from '../../src/runners/process-error.js'
 import type { TaskCommandsOptions } from '../../src/host/commands/command.js'
 import type { TaskTransition } from '../../machines/transitions.js'
+import { parseSetting, createTaskCommands, ownerOfRun, type Engine } from '../../src/parts.js'
 
 declare const task: AsyncTaskInfo
 declare const settled: SettledTaskInfo

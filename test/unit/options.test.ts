@@ -1,6 +1,6 @@
 /** Every public function that takes options refuses an unknown name, a wrong type and a missing function when it is called. */
 import { createAgentTasks, AsyncTaskAutoTrigger, AsyncTaskManager, AsyncTaskReminderService } from 'agent-tasks'
-import { createInProcessEngine, createTaskCommands, processRunner } from 'agent-tasks'
+import { processRunner } from 'agent-tasks'
 import { connectInstance, createTaskClient } from 'agent-tasks/client'
 import { createInspector } from 'agent-tasks/inspect'
 import { startMcpHttpServer, startMcpStdioServer } from 'agent-tasks/mcp'
@@ -14,6 +14,7 @@ import {
 } from 'agent-tasks/tools'
 import { describe, expect, it } from 'vitest'
 import { InvalidInputError } from '../../src/errors.js'
+import { createInProcessEngine, createTaskCommands } from '../../src/parts.js'
 
 type Options = Readonly<Record<string, unknown>>
 

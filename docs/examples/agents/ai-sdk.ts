@@ -1,5 +1,6 @@
 /** An agent on the AI SDK with background tasks, which is woken when they have ended. */
-import { createTurns, type AgentTasksOptions } from 'agent-tasks'
+import type { AgentTasksOptions } from 'agent-tasks'
+import { createTurns } from 'agent-tasks/parts'
 import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
 import { generateText, isStepCount, type LanguageModel, type ModelMessage } from 'ai'
 import { createTasks } from './tasks.js'

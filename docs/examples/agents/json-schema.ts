@@ -1,5 +1,6 @@
 /** The same agent without an SDK: with a function that completes a conversation over any API. */
-import { createTurns, type AgentTasksOptions } from 'agent-tasks'
+import type { AgentTasksOptions } from 'agent-tasks'
+import { createTurns } from 'agent-tasks/parts'
 import { toJsonSchemaTools, type JsonSchemaTool } from 'agent-tasks/adapters/json-schema'
 import { createTasks } from './tasks.js'
 import { recorded, type ExampleAgent, type TurnEvent } from './transcript.js'

@@ -1,7 +1,8 @@
 /** The same agent on LangChain, with the agent loop written out. */
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import { HumanMessage, type BaseMessage } from '@langchain/core/messages'
-import { createTurns, type AgentTasksOptions } from 'agent-tasks'
+import type { AgentTasksOptions } from 'agent-tasks'
+import { createTurns } from 'agent-tasks/parts'
 import { toLangChainTools } from 'agent-tasks/adapters/langchain'
 import { createTasks } from './tasks.js'
 import { recorded, type ExampleAgent, type TurnEvent } from './transcript.js'

@@ -1,6 +1,7 @@
 /** The same agent on the OpenAI Agents SDK. */
 import { Agent, Runner, user, type AgentInputItem, type Model } from '@openai/agents'
-import { createTurns, type AgentTasksOptions } from 'agent-tasks'
+import type { AgentTasksOptions } from 'agent-tasks'
+import { createTurns } from 'agent-tasks/parts'
 import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
 import { createTasks } from './tasks.js'
 import { recorded, type ExampleAgent, type TurnEvent } from './transcript.js'

@@ -1,5 +1,5 @@
 /** What the example agents have in common, and what they print: their turns. */
-import type { Respond } from 'agent-tasks'
+import type { Respond } from 'agent-tasks/parts'
 
 /** One turn. */
 export interface TurnEvent {

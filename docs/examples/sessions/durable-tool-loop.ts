@@ -8,7 +8,8 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createAgentTasks, createTurns, disposeOnSignals } from 'agent-tasks'
+import { createAgentTasks, disposeOnSignals } from 'agent-tasks'
+import { createTurns } from 'agent-tasks/parts'
 import { sqliteStore } from 'agent-tasks/store'
 
 interface Message {

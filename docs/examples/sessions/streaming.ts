@@ -1,6 +1,7 @@
 /** A scripted session: an agent that streams its answers. A stream that breaks fails its turn, and the results of that turn are delivered again. */
 import assert from 'node:assert/strict'
-import { createAgentTasks, createTurns } from 'agent-tasks'
+import { createAgentTasks } from 'agent-tasks'
+import { createTurns } from 'agent-tasks/parts'
 import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
 import { isStepCount, simulateReadableStream, streamText, type ModelMessage } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'

@@ -1,5 +1,6 @@
 /** A host that takes two turns at once, and one that does not. */
-import { createAgentTasks, createTurns, type AgentTasksOptions } from 'agent-tasks'
+import { createAgentTasks, type AgentTasksOptions } from 'agent-tasks'
+import { createTurns } from 'agent-tasks/parts'
 import type { Race, RaceOptions } from 'agent-tasks/testing'
 
 /** How a host takes turns: `ask` for the user, and two options of `createAgentTasks` for results. */

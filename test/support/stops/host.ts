@@ -8,7 +8,6 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   createAgentTasks,
-  createTurns,
   disposeOnSignals,
   processRunner,
   type OutputRunner,
@@ -20,6 +19,7 @@ import { sqliteStore } from 'agent-tasks/store'
 import { createRandom } from '../../bench/soak/random.js'
 import { KINDS, type KindName } from './kinds.js'
 import { note, notesOf } from './notes.js'
+import { createTurns } from '../../../src/parts.js'
 
 const [folder = '', seed = '0', number = '0', role, fault] = process.argv.slice(2)
 const life = Number(number)

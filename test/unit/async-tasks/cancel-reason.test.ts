@@ -1,18 +1,13 @@
 /** Why a task was cancelled: what is kept, who is told, and what an aborted call says. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import {
-  AsyncTaskManager,
-  AsyncTaskReminderService,
-  createAgentTasks,
-  createTaskCommands,
-  runCommandLine,
-} from '../../../src/index.js'
+import { AsyncTaskManager, AsyncTaskReminderService, createAgentTasks, runCommandLine } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { createCheckAsyncTasksTool, createTaskTool } from '../../../src/tools/index.js'
 import { controlledRun, setUpHost, settle } from '../tools/tool-host.js'
 import type { ForegroundAbort } from '../../../src/tools/task-tool-options.js'
 import { InvalidInputError } from '../../../src/errors.js'
+import { createTaskCommands } from '../../../src/parts.js'
 
 const WHY = 'the user wants the other design'
 

@@ -3,7 +3,6 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   AsyncTaskManager,
   createAgentTasks,
-  ownerOfRun,
   type AsyncTaskManagerOptions,
   type RunContext,
   type RunFunction,
@@ -12,6 +11,7 @@ import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick } from '../../support/limited-tasks.js'
 import type { PreviousTask } from '../../../src/engine/runner.js'
+import { ownerOfRun } from '../../../src/parts.js'
 
 const setUp = (options: AsyncTaskManagerOptions = {}) => limitedTasks({ maxAsyncTasks: 10, ...options })
 

@@ -1,8 +1,9 @@
 /** A manager on a store of which one write fails: each write of a scenario in turn. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { AsyncTaskManager, type AsyncTaskInfo, type Runner, type TaskLease } from '../../../src/index.js'
+import { AsyncTaskManager, type AsyncTaskInfo, type Runner } from '../../../src/index.js'
 import { memoryStore, StoreError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
+import type { TaskLease } from '../../../src/parts.js'
 
 /** `none`: nothing of the batch is written. `all`: it is written, and the process dies before it can know. */
 type Fault = { readonly at: number; readonly writes: 'none' | 'all'; readonly times: number }

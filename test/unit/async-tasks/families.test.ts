@@ -4,8 +4,6 @@ import {
   AsyncTaskManager,
   AsyncTaskReminderService,
   createAgentTasks,
-  createTaskCommands,
-  ownerOfRun,
   runCommandLine,
   type AsyncTaskInfo,
   type AsyncTaskManagerOptions,
@@ -21,6 +19,7 @@ import { untilAborted } from '../../support/limited-tasks.js'
 import { deferred, setUpHost, settle } from '../tools/tool-host.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
 import { FamilyError, InvalidInputError, TaskLimitError } from '../../../src/errors.js'
+import { createTaskCommands, ownerOfRun } from '../../../src/parts.js'
 
 /** A run that a test ends, and its context. */
 interface OpenRun {

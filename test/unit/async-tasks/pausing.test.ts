@@ -1,8 +1,9 @@
 /** Pauses: F19. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { AsyncTaskAutoTrigger, AsyncTaskReminderService, ownerOfRun } from '../../../src/index.js'
+import { AsyncTaskAutoTrigger, AsyncTaskReminderService } from '../../../src/index.js'
 import { limitedTasks, tick } from '../../support/limited-tasks.js'
 import { DisposedError, InvalidInputError, PausedError, TaskLimitError } from '../../../src/errors.js'
+import { ownerOfRun } from '../../../src/parts.js'
 
 const roomy = { maxAsyncTasks: 4 } as const
 

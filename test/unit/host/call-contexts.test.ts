@@ -5,18 +5,13 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { currentTurn, type TurnMarker } from '../../../src/isolation/current-turn.js'
 import type { Engine } from '../../../src/engine/engine.js'
 import { createInProcessEngine } from '../../../src/engine/in-process.js'
-import {
-  createAgentTasks,
-  createTurns,
-  type AgentTasksOptions,
-  type RunContext,
-  type Subagent,
-} from '../../../src/index.js'
+import { createAgentTasks, type AgentTasksOptions, type RunContext, type Subagent } from '../../../src/index.js'
 import { InstanceManager, localInstance, TaskManager, type InstanceTool } from '../../../src/server/index.js'
 import { memoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { deferred } from '../tools/tool-host.js'
 import { settle } from './launched-tasks.js'
+import { createTurns } from '../../../src/parts.js'
 
 const user = new AsyncLocalStorage<string>()
 const stores = [

@@ -1,8 +1,9 @@
 /** `tasks.launch`: what it returns at once, and what it refuses. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createAgentTasks, ownerOfRun, TaskFailedError } from '../../../src/index.js'
+import { createAgentTasks, TaskFailedError } from '../../../src/index.js'
 import { setUp, settle } from './launched-tasks.js'
 import { DisposedError, InvalidInputError, TaskLimitError } from '../../../src/errors.js'
+import { ownerOfRun } from '../../../src/parts.js'
 
 describe('a launch', () => {
   it('H2: returns a handle at once, with the id and the record of its task', async () => {

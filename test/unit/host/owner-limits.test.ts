@@ -2,7 +2,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   createAgentTasks,
-  createTaskCommands,
   runCommandLine,
   type AgentTasks,
   type AgentTasksOptions,
@@ -11,6 +10,7 @@ import {
 import { memoryStore } from '../../../src/store/index.js'
 import { tick } from '../../support/limited-tasks.js'
 import { TaskLimitError } from '../../../src/errors.js'
+import { createTaskCommands } from '../../../src/parts.js'
 
 const long: RunFunction = (_input, { signal }) =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve('ended')))

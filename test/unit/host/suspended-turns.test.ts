@@ -1,9 +1,10 @@
 /** A turn that waits for a person is suspended: nothing of it ends before `resume` or `abandon`. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { TurnDelivery } from '../../../src/features/delivery/auto-trigger.js'
-import { createAgentTasks, createTurns, type AgentTurns } from '../../../src/index.js'
+import { createAgentTasks } from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { InvalidInputError } from '../../../src/errors.js'
+import { createTurns, type AgentTurns } from '../../../src/parts.js'
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

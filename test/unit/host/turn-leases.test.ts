@@ -2,11 +2,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import type { TurnDelivery } from '../../../src/features/delivery/auto-trigger.js'
-import { createAgentTasks, createTurns, type AgentTasksOptions } from '../../../src/index.js'
+import { createAgentTasks, type AgentTasksOptions } from '../../../src/index.js'
 import { memoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { defineTool, type ToolResult } from '../../../src/tools/tool.js'
 import { deferred } from '../tools/tool-host.js'
+import { createTurns } from '../../../src/parts.js'
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const OVERLOADED = new Error('the provider is overloaded')

@@ -1,10 +1,11 @@
 /** Turns of one agent: one at a time, and nothing is left of those that are over. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createAgentTasks, createTurns, type Respond } from '../../../src/index.js'
+import { createAgentTasks } from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { deferred } from '../tools/tool-host.js'
 import { settle } from './launched-tasks.js'
 import { DisposedError, InvalidInputError } from '../../../src/errors.js'
+import { createTurns, type Respond } from '../../../src/parts.js'
 
 const acceptIn = (): Promise<void> => Promise.resolve()
 

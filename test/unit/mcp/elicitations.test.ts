@@ -1,8 +1,9 @@
 /** Which questions are asked by a form. */
-import { AsyncTaskManager, type TaskLease } from 'agent-tasks'
+import { AsyncTaskManager } from 'agent-tasks'
 import { expect, it, vi } from 'vitest'
 import { Elicitations } from '../../../src/mcp/elicitations.js'
 import { countLeftovers } from '../../support/leftovers.js'
+import type { TaskLease } from '../../../src/parts.js'
 
 const ofType = (field: object) => ({ type: 'object', properties: { field } })
 

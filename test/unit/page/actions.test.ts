@@ -1,9 +1,10 @@
 /** The actions of the page: on the real thing, with the manager's own checks. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { AsyncTaskManager, createAgentTasks, ownerOfRun, type RunContext } from 'agent-tasks'
+import { AsyncTaskManager, createAgentTasks, type RunContext } from 'agent-tasks'
 import { InstanceManager, instanceTool, localInstance, TaskManager } from 'agent-tasks/server'
 import { startPage } from './test-page.js'
+import { ownerOfRun } from '../../../src/parts.js'
 
 /** A run that ends when the test ends it. */
 function createHeld() {

@@ -1,11 +1,12 @@
 /** The owners of the page are bounded, and whom something is owed is shown first: G2. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { AsyncTaskManager, createAgentTasks, ownerOfRun, type AsyncTaskManagerOptions, type Runner } from 'agent-tasks'
+import { AsyncTaskManager, createAgentTasks, type AsyncTaskManagerOptions, type Runner } from 'agent-tasks'
 import { createManualClock } from 'agent-tasks/testing'
 import { PageState } from '../../../src/page/page-state.js'
 import type { OwnerDelivery } from '../../../src/page/wire.js'
 import { deliveryStandings } from '../../../src/features/delivery/delivery-standings.js'
 import { waitFor } from '../../support/wait-for.js'
+import { ownerOfRun } from '../../../src/parts.js'
 
 const MIB = 1024 * 1024
 

@@ -1,6 +1,6 @@
 /** A host whose `getAsyncTaskManager` returns no manager: the first call names it. */
 import { expect, it } from 'vitest'
-import { createTaskCommands, runCommandLine } from '../../../src/index.js'
+import { runCommandLine } from '../../../src/index.js'
 import {
   createCheckAsyncTasksTool,
   createRunCommandTool,
@@ -10,6 +10,7 @@ import {
   createWaitForAsyncTasksTool,
 } from '../../../src/tools/index.js'
 import { InstanceManager, TaskManager } from '../../../src/server/index.js'
+import { createTaskCommands } from '../../../src/parts.js'
 
 const host = { getAsyncTaskManager: () => undefined as never }
 const expected = 'options.getAsyncTaskManager(): got undefined, expected an AsyncTaskManager.'

@@ -1,10 +1,11 @@
 /** What the tools and the slash commands do while tasks are paused: F19. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createAgentTasks, createTaskCommands, runCommandLine, completeCommandLine } from '../../../src/index.js'
+import { createAgentTasks, runCommandLine, completeCommandLine } from '../../../src/index.js'
 import { InstanceManager, localInstance, TaskManager } from '../../../src/server/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { ALICE, BOB, setUpApp } from '../mcp/wire.js'
 import { settle } from './tool-host.js'
+import { createTaskCommands } from '../../../src/parts.js'
 
 const SINCE = '2024-01-01T00:00:00.000Z'
 

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import {
   completeCommandLine,
-  createTaskCommands,
   functionRunner,
   runCommandLine,
   type AsyncTaskManagerOptions,
@@ -11,6 +10,7 @@ import { memoryStore } from '../../../src/store/index.js'
 import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'
 import { createCheckAsyncTasksTool, createSendToTaskTool } from '../../../src/tools/index.js'
 import { setUpHost, settle } from './tool-host.js'
+import { createTaskCommands } from '../../../src/parts.js'
 
 function setUp() {
   const host = setUpHost()

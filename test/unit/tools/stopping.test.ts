@@ -1,10 +1,11 @@
 /** What is said about a task that was cancelled while its program is being stopped. The program is real; its grace period is on the test's clock. */
 import { describe, expect, it } from 'vitest'
-import { AsyncTaskManager, createTaskCommands, runCommandLine } from '../../../src/index.js'
+import { AsyncTaskManager, runCommandLine } from '../../../src/index.js'
 import { checkAsyncTasksTool, createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
 import { createWaitForAsyncTasksTool } from '../../../src/tools/wait-for-async-tasks.js'
 import { isAlive, until, type TreeProgram } from '../../support/lifelines.js'
 import { GRACE_MS, stagePrograms } from '../../support/program-stage.js'
+import { createTaskCommands } from '../../../src/parts.js'
 
 const stage = stagePrograms()
 const stubborn: TreeProgram = { name: 'leader', ignoresSigterm: true }

@@ -5,11 +5,12 @@ import { dynamicTool, jsonSchema, tool as aiTool } from 'ai'
 import { ToolMessage } from '@langchain/core/messages'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { createAgentTasks, ownerOfRun } from '../../../../src/index.js'
+import { createAgentTasks } from '../../../../src/index.js'
 import { memoryStore } from '../../../../src/store/index.js'
 import { defineTool } from '../../../../src/tools/tool.js'
 import { nothingLeft, settle, setUp } from './background-host.js'
 import type { McpTool, BackgroundTask } from '../../../../src/host/background/background-types.js'
+import { ownerOfRun } from '../../../../src/parts.js'
 
 const options = { toolCallId: 'c1', messages: [], context: {} }
 const parameters = z.object({ query: z.string() })

@@ -8,8 +8,9 @@ import { generateText, isStepCount, tool as aiTool, type ModelMessage } from 'ai
 import { MockLanguageModelV4 } from 'ai/test'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
-import { createAgentTasks, createTurns, type AgentTurns } from '../../../../src/index.js'
+import { createAgentTasks } from '../../../../src/index.js'
 import { createManualClock } from '../../../../src/testing/manual-clock.js'
+import { createTurns, type AgentTurns } from '../../../../src/parts.js'
 
 // As in langchain.test.ts: tsc must not follow these imports.
 const packages = ['langchain', '@langchain/langgraph']

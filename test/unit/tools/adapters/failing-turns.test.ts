@@ -9,8 +9,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { toAiSdkTools } from '../../../../src/tools/adapters/ai-sdk.js'
 import { toLangChainTools, type LangChainTool } from '../../../../src/tools/adapters/langchain.js'
 import { toOpenAIAgentsTools } from '../../../../src/tools/adapters/openai-agents.js'
-import { createAgentTasks, createTurns, type AgentTasks } from '../../../../src/index.js'
+import { createAgentTasks, type AgentTasks } from '../../../../src/index.js'
 import { createManualClock } from '../../../../src/testing/manual-clock.js'
+import { createTurns } from '../../../../src/parts.js'
 
 // As in langchain.test.ts: tsc must not follow this import.
 const packageOfTheLoop = 'langchain'

@@ -7,9 +7,10 @@ import { tool } from '@langchain/core/tools'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { toLangChainTools } from '../../../../src/tools/adapters/langchain.js'
-import { createAgentTasks, createTurns } from '../../../../src/index.js'
+import { createAgentTasks } from '../../../../src/index.js'
 import { memoryStore } from '../../../../src/store/index.js'
 import { deferred } from '../tool-host.js'
+import { createTurns } from '../../../../src/parts.js'
 
 // LangGraph's declarations augment zod's types for the whole program, so tsc must not follow these imports. The used part is typed here.
 const packages = ['langchain', '@langchain/langgraph'] as const
