@@ -1,4 +1,4 @@
-// All tests, as projects. `npm test` runs `shared` and `isolated`; they need no build: the package's own name resolves to its sources.
+// All tests, as projects. `npm test` runs `shared` and `isolated`; they and `scripts` need no build: the package's own name resolves to its sources.
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { sourceAliases } from './test/support/source-aliases.js'
@@ -51,6 +51,17 @@ export default defineConfig({
         extends: true,
         test: { name: 'isolated', include: isolated, setupFiles, testTimeout, hookTimeout: testTimeout },
       },
+      // What only checks the tools of this repository: `npm run test:scripts`, a step of `npm run verify`.
+      {
+        extends: true,
+        test: {
+          name: 'scripts',
+          include: ['test/scripts/**/*.test.ts'],
+          isolate: false,
+          testTimeout,
+          hookTimeout: testTimeout,
+        },
+      },
       whole('e2e', 60_000, true),
       whole('cluster', 120_000, false),
     ],
@@ -59,6 +70,8 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     // Many files wait for processes and sockets.
     maxWorkers,
+    // Most of what tests make is garbage at once: fewer and cheaper collections.
+    execArgv: ['--max-semi-space-size=48'],
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],

@@ -17,6 +17,7 @@ const all = [
   'docs:site',
   'api:check',
   'test:coverage',
+  'test:scripts',
   'faults',
   'coverage:charts',
   'build',

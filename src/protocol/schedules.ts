@@ -34,12 +34,21 @@ export const OVERLAP = ['skip', 'allow'] as const
 const duration = lazily(() => z.number().min(0).max(MAX_AHEAD_MS))
 const zone = lazily(() => z.string().max(64).refine(isTimeZone, 'a time zone such as Europe/Berlin'))
 
+/** Zones that were found to be valid, because each check makes a formatter, which is slow. */
+const validZones = new Set<string>()
+/** More than there are zones. A zone can also be written in many mixtures of small and capital letters. */
+const MAX_VALID_ZONES = 1000
+
 function isTimeZone(timeZone: string | undefined): timeZone is string {
+  if (timeZone === undefined) return false
+  if (validZones.has(timeZone)) return true
   try {
-    return timeZone !== undefined && new Intl.DateTimeFormat('en', { timeZone }).format(0) !== ''
+    new Intl.DateTimeFormat('en', { timeZone }).format(0)
   } catch {
     return false
   }
+  if (validZones.size < MAX_VALID_ZONES) validZones.add(timeZone)
+  return true
 }
 
 /** Returns the zone of the system; UTC if that has no name, for example with the environment variable `TZ=UTC+3`. */

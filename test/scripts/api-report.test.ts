@@ -1,6 +1,6 @@
 /** The reports of public names (`npm run api`): what is kept of them, and how a difference is shown. */
 import { describe, expect, it } from 'vitest'
-import { differences, keptReport, namesOf, problemsOf } from '../../../scripts/api-report.js'
+import { differences, keptReport, namesOf, problemsOf } from '../../scripts/api-report.js'
 
 const written = `## API Report File for "agent-tasks"
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import * as machines from '../../../machines/index.js'
-import { READABLE, type Box, type ChartEdge, type MachineChart, type Point } from '../../../src/page/app/chart.js'
-import { layOut } from '../../../scripts/chart-layout.js'
-import { isMachine, statesOf, transitionsOf } from '../../../scripts/charts.js'
+import * as machines from '../../machines/index.js'
+import { READABLE, type Box, type ChartEdge, type MachineChart, type Point } from '../../src/page/app/chart.js'
+import { layOut } from '../../scripts/chart-layout.js'
+import { isMachine, statesOf, transitionsOf } from '../../scripts/charts.js'
 
 /** The box of a drawing in a window of 390 px. */
 const PHONE_BOX = 364

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createMachine, type AnyStateMachine } from 'xstate'
-import { findCommonExits } from '../../../scripts/common-exits.js'
-import { transitionsOf } from '../../../scripts/charts.js'
+import { findCommonExits } from '../../scripts/common-exits.js'
+import { transitionsOf } from '../../scripts/charts.js'
 
 /** A machine with a state for each entry, and the targets of its events. */
 function machineOf(states: Readonly<Record<string, Readonly<Record<string, string>>>>): AnyStateMachine {

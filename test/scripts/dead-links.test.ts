@@ -1,6 +1,6 @@
 /** Links between documents lead to files and headings that exist. */
 import { describe, expect, it } from 'vitest'
-import { deadLinks } from '../../../scripts/site/dead-links.js'
+import { deadLinks } from '../../scripts/site/dead-links.js'
 
 const check = (texts: Record<string, string>, files: string[] = []) =>
   deadLinks(new Map(Object.entries(texts)), (path) => path in texts || files.includes(path)).problems

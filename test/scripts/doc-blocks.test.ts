@@ -1,6 +1,6 @@
 /** The readers of `npm run docs:run`: the code blocks of a document, and the programs they make up. */
 import { describe, expect, it } from 'vitest'
-import { readBlocks, readPrograms } from '../../../scripts/doc-blocks.js'
+import { readBlocks, readPrograms } from '../../scripts/doc-blocks.js'
 
 const document = (...lines: string[]): string => lines.join('\n')
 

@@ -5,7 +5,7 @@ import { RuleTester } from 'eslint'
 import * as ts from 'typescript'
 import tseslint from 'typescript-eslint'
 import { describe, expect, it } from 'vitest'
-import { DOCUMENTED, documentedXstate } from '../../../scripts/eslint/documented-xstate.js'
+import { DOCUMENTED, documentedXstate } from '../../scripts/eslint/documented-xstate.js'
 
 RuleTester.describe = describe
 RuleTester.it = it

@@ -1,10 +1,10 @@
 /** The pages made from the sources: their defaults are those of the code, and every name has a description. */
 import { describe, expect, it } from 'vitest'
-import { configurationPage } from '../../../scripts/reference/configuration-page.js'
-import { defaultsIn, literalOf, splitDefault } from '../../../scripts/reference/defaults.js'
-import { errorsPage } from '../../../scripts/reference/errors-page.js'
-import { optionsPage } from '../../../scripts/reference/options-page.js'
-import { wordsOf } from '../../../scripts/site/words.js'
+import { configurationPage } from '../../scripts/reference/configuration-page.js'
+import { defaultsIn, literalOf, splitDefault } from '../../scripts/reference/defaults.js'
+import { errorsPage } from '../../scripts/reference/errors-page.js'
+import { optionsPage } from '../../scripts/reference/options-page.js'
+import { wordsOf } from '../../scripts/site/words.js'
 
 describe('the default of an option', () => {
   it.each([

@@ -1,8 +1,8 @@
 /** The documentation site: its sidebar has every document, and links lead to pages where there is one. */
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { siteLink } from '../../../scripts/site/links.js'
-import { sidebar, siteSections, type SidebarItem } from '../../../scripts/site/pages.js'
+import { siteLink } from '../../scripts/site/links.js'
+import { sidebar, siteSections, type SidebarItem } from '../../scripts/site/pages.js'
 
 const names = siteSections.flatMap(({ pages }) => pages)
 

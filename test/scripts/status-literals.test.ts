@@ -4,8 +4,8 @@ import { RuleTester } from 'eslint'
 import * as ts from 'typescript'
 import tseslint from 'typescript-eslint'
 import { describe, expect, it } from 'vitest'
-import { STATUSES } from '../../../machines/task-status.js'
-import { STATUSES as LINTED, statusLiterals } from '../../../scripts/eslint/status-literals.js'
+import { STATUSES } from '../../machines/task-status.js'
+import { STATUSES as LINTED, statusLiterals } from '../../scripts/eslint/status-literals.js'
 
 RuleTester.describe = describe
 RuleTester.it = it

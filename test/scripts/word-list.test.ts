@@ -1,6 +1,6 @@
 /** The check of `npm run words`: it finds each refused word wherever people read it, and leaves code alone. */
 import { describe, expect, it } from 'vitest'
-import { ALLOWED, describeFound, findWords, REFUSED } from '../../../scripts/word-list.js'
+import { ALLOWED, describeFound, findWords, REFUSED } from '../../scripts/word-list.js'
 
 /** The words found, with their lines. */
 const found = (file: string, ...lines: string[]) =>

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 /** The connection with one program (`programs/tree.mjs`). */
@@ -115,7 +115,13 @@ export function isReaped(pid: number): boolean {
   }
 }
 
-/** Turns the event loop until a condition is true, for something in this process that emits no event. */
+/** How often `until` turns the event loop before it pauses between two turns. */
+const EAGER_TURNS = 100
+
+/**
+ * Turns the event loop until a condition is true, for something in this process that emits no event. What takes longer waits for another process, which
+ * needs the processor.
+ */
 export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await setImmediate()
+  for (let turn = 0; !condition(); turn += 1) await (turn < EAGER_TURNS ? setImmediate() : setTimeout(1))
 }
