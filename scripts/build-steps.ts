@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 
 const steps = {
   'declarations (tsc)': 'tsc -p src/tsconfig.build.json',
-  'library (rolldown)': 'node --import tsx scripts/build.ts',
+  'library (rolldown)': 'npm run --silent build:library',
   'page (vite)': 'npm run --silent build:page',
   'browser extension (vite)': 'npm run --silent build:extension',
 }
