@@ -52,7 +52,8 @@ function codexVariables(home: string, url: string): Variables {
   const folder = join(home, '.codex')
   mkdirSync(folder)
   const settings = [
-    'model = "gpt-5"',
+    // One that it knows. It sends a warning about others, over ACP as a part of its answer.
+    'model = "gpt-5.4"',
     'model_provider = "scripted"',
     '[analytics]',
     'enabled = false',
@@ -81,8 +82,17 @@ const asProgram =
       ...(isolation !== undefined && { isolation }),
     })
 
-const overAcp = ({ command, cwd, env }: Place, { access = 'read' }: RunChoices): OutputRunner =>
-  acpRunner({ command, cwd, env, permissions: access === 'full' ? 'allow' : 'ask' })
+/** The modes of the agents that stand for an access. */
+const overAcp =
+  (modes: Readonly<Record<'write' | 'full', string>>) =>
+  ({ command, cwd, env }: Place, { access = 'read' }: RunChoices): OutputRunner =>
+    acpRunner({
+      command,
+      cwd,
+      env,
+      permissions: access === 'read' ? 'ask' : 'allow',
+      ...(access !== 'read' && { mode: modes[access] }),
+    })
 
 export const AGENTS: readonly TestedAgent[] = [
   {
@@ -103,15 +113,21 @@ export const AGENTS: readonly TestedAgent[] = [
     setUp: codexVariables,
     runner: asProgram('codex'),
   },
-]
-export const ACP_AGENTS: readonly TestedAgent[] = [
+
   {
     program: 'claude-acp',
     group: 'claude',
     title: 'claude-agent-acp',
     way: 'ACP',
     setUp: claudeVariables,
-    runner: overAcp,
+    runner: overAcp({ write: 'acceptEdits', full: 'bypassPermissions' }),
   },
-  { program: 'codex-acp', group: 'codex', title: 'codex-acp', way: 'ACP', setUp: codexVariables, runner: overAcp },
+  {
+    program: 'codex-acp',
+    group: 'codex',
+    title: 'codex-acp',
+    way: 'ACP',
+    setUp: codexVariables,
+    runner: overAcp({ write: 'auto', full: 'full-access' }),
+  },
 ]

@@ -97,6 +97,7 @@ const deadline: AgentCase = {
 const access: AgentCase = {
   name: 'access',
   run: async (stage) => {
+    if (stage.agent.way === 'ACP') return 'by `mode` and `permissions`'
     const goal = (file: string): string =>
       `[[write ${join(stage.place.cwd, file)} ${stage.mark}]] [[say wrote ${file}]]`
     const has = (file: string): boolean => existsSync(join(stage.place.cwd, file))
@@ -108,6 +109,26 @@ const access: AgentCase = {
     return denied === undefined
       ? 'read writes nothing, and does not say so'
       : `read writes nothing: denied ${denied.join(', ')}`
+  },
+}
+
+const permission: AgentCase = {
+  name: 'permission',
+  run: async (stage) => {
+    if (stage.agent.way === 'program') return 'nobody is asked'
+    const file = join(stage.place.cwd, 'asked.txt')
+    const task = stage.launch(`[[shell touch ${file}]] [[say asked]]`)
+    const questions = () => ('questions' in task.record ? (task.record.questions ?? []) : [])
+    await until(() => questions().length > 0 || task.record.status !== 'running', 'a question', 30_000)
+    const [question] = questions()
+    const isThere = existsSync(file)
+    assert.ok(!isThere, 'the command has run without a permission')
+    if (question === undefined) return `asks nothing, and does nothing: ${task.record.status}`
+    const [, yes = ''] = /"(Yes|Allow[^"]*|Approve[^"]*)"/.exec(JSON.stringify(question)) ?? []
+    task.answer(question.id, yes)
+    assert.equal(await outputOf(task), 'asked')
+    assert.ok(existsSync(file), 'the command has not run after the permission')
+    return 'asks the owner, and does it after a yes'
   },
 }
 
@@ -133,6 +154,7 @@ const continued: AgentCase = {
 const worktree: AgentCase = {
   name: 'worktree',
   run: async (stage) => {
+    if (stage.agent.way === 'ACP') return 'no such option'
     const task = stage.launch('[[shell echo new > new.txt]] [[say wrote it]]', {
       access: 'write',
       isolation: 'worktree',
@@ -224,6 +246,7 @@ export const CASES: readonly AgentCase[] = [
   cancel,
   deadline,
   access,
+  permission,
   continued,
   adopted,
   continuedAfterKill,

@@ -1,7 +1,7 @@
 /** A host of its own process, which a case kills. The arguments are an action and settings in JSON; the last line of its output is JSON. */
 import { createAgentTasks } from '../../src/index.js'
 import { sqliteStore } from '../../src/store/index.js'
-import { ACP_AGENTS, AGENTS, type Place } from './agents.js'
+import { AGENTS, type Place } from './agents.js'
 
 interface HostSettings {
   readonly program: string
@@ -12,7 +12,7 @@ interface HostSettings {
 
 const [action = '', json = '{}'] = process.argv.slice(2)
 const { program, place, file, goal } = JSON.parse(json) as HostSettings
-const agent = [...AGENTS, ...ACP_AGENTS].find((one) => one.program === program)
+const agent = AGENTS.find((one) => one.program === program)
 if (agent === undefined) throw new Error(`unknown agent ${program}`)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 

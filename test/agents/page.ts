@@ -17,6 +17,8 @@ const facts = `## What the presets do
 - **Results.** The last result before the end counts. An agent may print several.
 - **Usage.** \`usage\` in the output has \`input_tokens\`, \`cached_input_tokens\`, \`output_tokens\` and \`cost_usd\`, as far as the agent prints them. With \`of: 'session'\` the numbers include earlier runs of the session: do not add them up.
 - **Trust.** \`trust: true\` lets an agent work in a folder that it would refuse. Codex refuses folders outside of git repositories.
+- **Modes over ACP.** \`mode\` of \`acpRunner\` sets the mode of the session, \`configOptions\` other options such as the model. Both are checked against what the agent offers. Without \`mode\`, and unless \`permissions\` is \`'allow'\`, an agent that starts in a mode that does not ask is set to one that does.
+- **Messages over ACP.** codex-acp sends its own warnings as a part of its answer, without a number. They cannot be separated from it.
 - **Your own agent.** \`agent\` can be an object with the [fields of a preset](configuration.md), for agents that print JSON lines.
 
 The arguments for each access:`

@@ -47,6 +47,13 @@ export interface AcpRunnerOptions extends Pick<
    */
   readonly permissions: AcpPermissions
   /**
+   * The mode of the session, by the id that the agent gives it. Default: with `permissions: 'allow'`, that in which the agent starts. Otherwise one in
+   * which the agent asks for permission; the launch fails if the agent offers none.
+   */
+  readonly mode?: string
+  /** Further options of the session, such as its model, by the ids that the agent gives them. */
+  readonly configOptions?: Readonly<Record<string, string>>
+  /**
    * The programs that the agent may start in terminals of the host. Their default `cwd` is that of the agent, but they can access other folders, too.
    * Default: no programs and no terminals.
    */
@@ -70,6 +77,8 @@ export interface AcpSettings {
   readonly program: ProcessSettings
   readonly permissions: AcpPermissions
   readonly commands: AcpRunnerOptions['commands']
+  readonly mode: string | undefined
+  readonly configOptions: Readonly<Record<string, string>>
   readonly maxMessageBytes: number
   readonly startTimeoutMs: number
 }
@@ -97,6 +106,8 @@ const optionTypes: OptionTypes<AcpRunnerOptions> = {
       z.union([aPolicy.schema(), byKind.schema()], error),
     ),
   ),
+  mode: aName,
+  configOptions: optionType('texts by the ids of options', (error) => z.record(z.string(), z.string(), error)),
   commands: optionsOf<NonNullable<AcpRunnerOptions['commands']>>({ allow, shell, env, cwd }),
   maxMessageBytes: integerFrom(1),
   startTimeoutMs: numberFrom(1),
@@ -110,13 +121,15 @@ const optionTypes: OptionTypes<AcpRunnerOptions> = {
  */
 export function parseAcpOptions(options: AcpRunnerOptions): AcpSettings {
   checkOptions(options, optionTypes)
-  const { permissions, commands, startTimeoutMs = DEFAULT_START_TIMEOUT_MS, ...program } = options
+  const { permissions, commands, mode, configOptions, startTimeoutMs = DEFAULT_START_TIMEOUT_MS, ...program } = options
   const { maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES, ...start } = program
   if (commands !== undefined) checkCommandPolicy(commands, 'options.commands')
   return {
     program: parseProcessOptions({ ...start, endDetached: true }),
     permissions: typeof permissions === 'string' ? permissions : { ...permissions },
     commands: commands && structuredClone(commands),
+    mode,
+    configOptions: { ...configOptions },
     maxMessageBytes,
     startTimeoutMs,
   }

@@ -27,6 +27,7 @@ import { packageVersion } from '../../system/version.js'
 import { policyFor, type AcpSettings } from './acp-options.js'
 import { readTextFile, writeTextFile } from './agent-files.js'
 import { answerElicitation, answerPermission } from './agent-requests.js'
+import { sessionChoices } from './session-settings.js'
 import { oneLine, type SessionUpdates } from './session-updates.js'
 import type { Terminals } from './terminals.js'
 
@@ -35,6 +36,9 @@ const MAX_OPEN_REQUESTS = 16
 
 /** The maximum length of an agent's text in an error message, in characters. */
 const MAX_REASON_CHARS = 1000
+
+/** Errors that are about a rate limit. ACP has no code for them. */
+const RATE_LIMIT = /\b429\b|rate.?limit|too many requests/i
 
 /** The code of an ACP error response for an agent that needs a sign-in. */
 const AUTH_REQUIRED = -32_000
@@ -103,11 +107,21 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
     }
     waitsFor = kept === undefined ? session.new : reopen
     const where: NewSessionRequest = { cwd: folder, mcpServers: [] }
-    if (kept !== undefined) await updates.discardUntil(agent.request(reopen, { ...where, sessionId: kept }))
-    sessionId = kept ?? (await agent.request(session.new, where)).sessionId
-    if (SESSION_ID.test(sessionId)) context.setSession(sessionId, { cwd: folder })
+    const reopened = kept === undefined ? undefined : agent.request(reopen, { ...where, sessionId: kept })
+    if (reopened !== undefined) await updates.discardUntil(reopened)
+    const offer: Partial<NewSessionResponse> = (await reopened) ?? (await agent.request(session.new, where))
+    const id = kept ?? (offer as NewSessionResponse).sessionId
+    sessionId = id
+    if (SESSION_ID.test(id)) context.setSession(id, { cwd: folder })
+    const { modeId, configOptions } = sessionChoices(settings, offer)
+    waitsFor = session.setMode
+    if (modeId !== undefined) await agent.request(session.setMode, { sessionId: id, modeId })
+    waitsFor = session.setConfigOption
+    for (const [configId, value] of configOptions) {
+      await agent.request(session.setConfigOption, { sessionId: id, configId, value })
+    }
     waitsFor = session.prompt
-    return sessionId
+    return id
   }
   const started = start()
   const outcome = started
@@ -149,6 +163,8 @@ function capabilitiesOf({ settings: { permissions }, terminals }: TurnSettings) 
     },
     terminal: terminals !== undefined,
     elicitation: { form: {} },
+    // Notices of the agent itself come as updates of their own then, and not as messages.
+    session: { notices: {} },
   }
 }
 
@@ -225,5 +241,6 @@ function toTurnError(
   }
   const details = error.data === undefined ? '' : ` (${oneLine(JSON.stringify(error.data), MAX_REASON_CHARS)})`
   const reason = `${oneLine(error.message, MAX_REASON_CHARS)}${details}`
-  return fail('ACP_FAILED', `${name} answered ${waitedFor} with the error ${error.code}: ${reason}`)
+  const failedAs = RATE_LIMIT.test(reason) ? 'RATE_LIMITED' : 'ACP_FAILED'
+  return fail(failedAs, `${name} answered ${waitedFor} with the error ${error.code}: ${reason}`)
 }

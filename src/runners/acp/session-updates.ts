@@ -20,6 +20,11 @@ export interface ToolCallInfo {
   readonly title: string
 }
 
+interface KnownTool extends ToolCallInfo {
+  /** Whether its line was shown. The title of a call that is pending may be a placeholder, such as `Terminal`. */
+  readonly isShown: boolean
+}
+
 const toolFields = lazily(() => ({
   toolCallId: z.string().max(MAX_TITLE_CHARS),
   title: z.string().nullish(),
@@ -71,7 +76,7 @@ export const oneLine = (text: string, maxChars = MAX_TITLE_CHARS): string =>
 
 /** @param maxBytes the maximum size of a message that is kept, in bytes */
 export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, maxBytes: number): SessionUpdates {
-  const tools = new Map<string, ToolCallInfo>()
+  const tools = new Map<string, KnownTool>()
   let message = new ByteTail(maxBytes)
   let messageId: string | undefined
   let isNewMessage = false
@@ -87,7 +92,7 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
     const known = tools.get(toolCallId)
     return { kind: kind ?? known?.kind ?? 'other', title: oneLine(title ?? known?.title ?? '') }
   }
-  const keepTool = (id: string, tool: ToolCallInfo): void => {
+  const keepTool = (id: string, tool: KnownTool): void => {
     tools.delete(id)
     tools.set(id, tool)
     for (const oldest of tools.keys()) {
@@ -105,6 +110,8 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
           const { text } = update.content
           const id = update.messageId ?? undefined
           append(text)
+          // An agent that numbers its messages sends its own notices without a number: they do not replace an answer.
+          if (id === undefined && messageId !== undefined) return
           if (id !== messageId) isNewMessage = true
           messageId = id
           if (isNewMessage && text.trim() === '') return
@@ -125,13 +132,14 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
           return
         }
         default: {
-          const isKnown = tools.has(update.toolCallId)
+          const known = tools.get(update.toolCallId)
           const tool = toolCall(update)
-          keepTool(update.toolCallId, tool)
+          const isPlaceholder = known === undefined && update.status === 'pending'
+          keepTool(update.toolCallId, { ...tool, isShown: !isPlaceholder })
           isNewMessage = true
           const line = `[${tool.kind}] ${tool.title}`
           if (update.status === 'failed') appendLine(`${line}: failed`)
-          else if (!isKnown) appendLine(line)
+          else if (!isPlaceholder && known?.isShown !== true) appendLine(line)
         }
       }
     },

@@ -1,5 +1,5 @@
 /**
- * An agent that speaks ACP over its stdin and stdout. Its first argument is a JSON object that says what it does: `{ fails?, silent?, version?, acts }`.
+ * An agent that speaks ACP over its stdin and stdout. Its first argument is a JSON object that says what it does: `{ fails?, silent?, version?, offer?, acts }`.
  * An act is a list `[name, ...arguments]`. Its last message is `{ results }`, with the results of all acts.
  */
 import { Readable, Writable } from 'node:stream'
@@ -14,6 +14,7 @@ const {
   stopReason = 'end_turn',
   capabilities = {},
   replay = [],
+  offer = {},
 } = JSON.parse(process.argv[2])
 const { client, agent: ours } = methods
 const seen = { cancelled: false }
@@ -82,11 +83,19 @@ else {
     .onRequest(ours.session.new, ({ params }) => {
       if (fails) throw RequestError.authRequired()
       hello = { ...hello, cwd: params.cwd }
-      return { sessionId }
+      return { sessionId, ...offer }
     })
     .onRequest(ours.session.resume, ({ params }) => {
       hello = { ...hello, resumed: params }
+      return offer
+    })
+    .onRequest(ours.session.setMode, ({ params }) => {
+      hello = { ...hello, mode: params.modeId }
       return {}
+    })
+    .onRequest(ours.session.setConfigOption, ({ params }) => {
+      hello = { ...hello, [params.configId]: params.value }
+      return { configOptions: [] }
     })
     .onRequest(ours.session.load, async ({ params, client: context }) => {
       hello = { ...hello, loaded: params }
