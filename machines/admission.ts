@@ -204,6 +204,6 @@ function newEntry(record: AsyncTaskInfo, ref: TaskEntry['ref'], graceMs: number,
     isAccepted: false,
     repeatOf: undefined,
     isHandled: false,
-    kept: undefined,
+    data: undefined,
   }
 }

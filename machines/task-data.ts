@@ -5,12 +5,12 @@ import type { TaskEntry } from './task-entry.js'
 export class TaskData<T> {
   /** Returns undefined if the task has no value. */
   get(entry: TaskEntry): T | undefined {
-    return entry.kept?.get(this) as T | undefined
+    return entry.data?.get(this) as T | undefined
   }
 
   set(entry: TaskEntry, value: T): void {
-    entry.kept ??= new Map()
-    entry.kept.set(this, value)
+    entry.data ??= new Map()
+    entry.data.set(this, value)
   }
 
   /** Returns the value of a task. Creates it if the task has none. */
@@ -24,7 +24,7 @@ export class TaskData<T> {
 
   take(entry: TaskEntry): T | undefined {
     const value = this.get(entry)
-    entry.kept?.delete(this)
+    entry.data?.delete(this)
     return value
   }
 }

@@ -28,7 +28,7 @@ export interface TaskEntry {
   /** Whether the host's handlers for the end have run. Before that, the record is not pruned. */
   isHandled: boolean
   /** The values that features keep for the task (`TaskData`). */
-  kept: Map<object, unknown> | undefined
+  data: Map<object, unknown> | undefined
 }
 
 export interface OwedQuestion {

@@ -544,7 +544,7 @@ export class TaskRegistry {
 
   /** Runs what remains to be done for a transition, after the streams were notified. */
   #finish(transition: TaskTransition, entry: TaskEntry): void {
-    if (transition.kind === 'history') entry.kept = undefined
+    if (transition.kind === 'history') entry.data = undefined
     if (transition.kind !== 'status') return
     if (!hasEnded(transition.to)) {
       if (transition.from !== null) this.features.run('changed', entry)
