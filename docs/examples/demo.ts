@@ -18,7 +18,7 @@ A ledger at the end counts what the agent has read from both hosts. All of it ta
   console.log(`This demo shows an agent that launches 11 background tasks. They run real programs: git, npm and Node.
 Results wait while the agent is busy, and come as messages when it is idle. One message is printed as the agent reads it.
 Two tasks fail on purpose ("clumsy" has an error, "sleeper" misses its deadline), and the user cancels one ("stubborn").
-The model refuses the second message, which then comes again. A ledger at the end counts what the agent has read. All of it takes about 6 seconds.
+The model refuses one message, which then comes again. A ledger at the end counts what the agent has read. All of it takes about 6 seconds.
 `)
   const { runDeliveryDemo } = await import('./demo/deliveries.js')
   process.exitCode = await runDeliveryDemo()

@@ -42,12 +42,14 @@ export async function runDeliveryDemo(): Promise<number> {
     display.say(`the agent accepted ${ledger.idsIn(text).length} result(s): ${ledger.idsIn(text).join(', ')}`)
   }
 
-  let messages = 0
+  let isRefusing = false
   const agent = createAgent({
     onAccepted: accept,
     onResults: async (_text, taskIds) => {
-      messages += 1
-      if (messages === 2) throw new Error('the model is overloaded')
+      if (isRefusing) {
+        isRefusing = false
+        throw new Error('the model is overloaded')
+      }
       if (taskIds.includes(twins[0] ?? '')) {
         display.say('while this delivery is in flight, the agent launches git and waits for it to end')
         const git = await launch('git', 'which version is this?')
@@ -85,6 +87,8 @@ export async function runDeliveryDemo(): Promise<number> {
     if (reminder !== undefined) accept(reminder.text)
     tasks.afterTurn({ accepted: true })
   })
+  // Not earlier: the turn above would carry what was refused, and only the turns of the auto-trigger are known to the recorder.
+  isRefusing = true
 
   await manager.onIdle()
   const verdict = recorder.check()
