@@ -42,6 +42,7 @@ export async function runDeliveryDemo(): Promise<number> {
     display.say(`the agent accepted ${ledger.idsIn(text).length} result(s): ${ledger.idsIn(text).join(', ')}`)
   }
 
+  const twins: string[] = []
   let isRefusing = false
   const agent = createAgent({
     onAccepted: accept,
@@ -65,8 +66,6 @@ export async function runDeliveryDemo(): Promise<number> {
   await launch('clumsy', 'read the settings')
   await launch('sleeper', 'wait for the answer', { timeout_seconds: 3 })
   const stubborn = await launch('stubborn', 'do not stop')
-  const moment = String(Date.now() + 3_300)
-  const twins = [await launch('twin', moment), await launch('twin', moment)]
   await launch('npm', 'which version is this?')
   const brief = await launch('mathematician', '2')
 
@@ -89,6 +88,10 @@ export async function runDeliveryDemo(): Promise<number> {
   })
   // Not earlier: the turn above would carry what was refused, and only the turns of the auto-trigger are known to the recorder.
   isRefusing = true
+
+  display.say('the agent launches two tasks that end at the same moment')
+  const moment = String(Date.now() + 1_500)
+  twins.push(await launch('twin', moment), await launch('twin', moment))
 
   await manager.onIdle()
   const verdict = recorder.check()
