@@ -109,7 +109,8 @@ export interface AgentTasksOptions<
   readonly openConversation?: OpenConversation<Answer>
   /**
    * How many turns of each conversation the store keeps. `respond` then returns the messages of a turn, which are stored in one write with what the turn
-   * has delivered, so that each result and each `send` with an id has its effect exactly once. Default: none, and `respond` may return anything.
+   * has delivered, so that each result and each `send` with an id has its effect exactly once. The id of a message is known as long as its turn is kept.
+   * Default: none, and `respond` may return anything.
    */
   readonly keepTurns?: number
   /** How long a conversation stays open without a turn and without owed results, in ms. Default 600000 (10 minutes). */

@@ -136,6 +136,7 @@ type TurnQueue<Answer, Message> = Omit<AgentTurns<Answer>, 'take'> & {
 /**
  * Creates the turns of an agent whose messages are texts or something else. A message with results is a text.
  * @param areKept whether the messages of a turn are stored only when it is accepted
+ * @param reasonOfEnd creates the error of turns that `dispose` ends
  */
 export function turnQueue<Answer, Message>(
   respond: (
@@ -145,6 +146,7 @@ export function turnQueue<Answer, Message>(
     marker: TurnMarker,
   ) => Answer | PromiseLike<Answer>,
   areKept = false,
+  reasonOfEnd: () => Error = disposed,
 ): TurnQueue<Answer, Message | string> {
   type Turn = QueuedTurn<Answer, Message | string>
   /** The waiting turns, in the order in which they were requested. */
@@ -165,7 +167,7 @@ export function turnQueue<Answer, Message>(
     checkOptions(options, takeOptionTypes)
     const { signal } = options
     signal?.throwIfAborted()
-    if (isDisposed) throw disposed()
+    if (isDisposed) throw reasonOfEnd()
     let turn!: Turn
     const answer = new Promise<Answer>((resolve, reject) => {
       const controller = new AbortController()
@@ -278,7 +280,7 @@ export function turnQueue<Answer, Message>(
       busy$.next(true)
       busy$.complete()
       const open = [...waiting, ...(running ? [running.turn] : []), ...(suspended ? [suspended] : [])]
-      for (const turn of open) giveUp(turn, disposed())
+      for (const turn of open) giveUp(turn, reasonOfEnd())
     }
     await running?.isOver
   }

@@ -83,10 +83,14 @@ export interface Conversation<Known extends Subagents = Subagents, Answer = unkn
    * @throws AgentTasksError `INPUT_LIMIT` when 1000 messages with an id wait
    * @throws INVALID_INPUT for an invalid text or option, without a function `respond`, for the id of a message with another text, or with
    * `keepTurns` for a text of more than 1 MiB of JSON
-   * @throws DISPOSED after `close` of the conversation, or `dispose` of the host
+   * @throws CONVERSATION_CLOSED after `close`, also for a message that waits
+   * @throws DISPOSED after `dispose` of the host: the message may be sent again to the next one
    */
   send(text: string, options?: SendOptions): Promise<Answer>
-  /** Starts a task of this conversation, as `launch` of the host does. */
+  /**
+   * Starts a task of this conversation, as `launch` of the host does.
+   * @throws INVALID_INPUT for an `owner` that is not this conversation, or a `parentId` that is no task of it
+   */
   launch<Name extends keyof Known & string>(
     name: Name,
     goal: string,

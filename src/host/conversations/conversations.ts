@@ -38,6 +38,8 @@ import type { StoredTurn } from '../../store/store.js'
 import type { AgentTools, OptionalTools } from '../../tools/tool-list.js'
 import { createTaskCommands } from '../commands/task-commands.js'
 import type { SlashCommand } from '../commands/command.js'
+import type { LaunchOptions } from '../launch.js'
+import { preview } from '../../data/preview.js'
 import { turnQueue } from '../turn-queue.js'
 import type {
   Conversation,
@@ -139,7 +141,7 @@ export class Conversations {
       throw new InvalidInputError(
         'options.respond',
         options.respond,
-        'the function with which the conversation was opened',
+        'the same function as when the conversation was opened',
       )
     }
     const { conversation } = this.use(id, options)
@@ -315,31 +317,39 @@ export class Conversations {
     const { manager, autoTrigger } = this.host
     const respond = options.respond ?? this.host.respond
     if (respond === undefined) {
-      throw new InvalidInputError('options.respond', undefined, 'a function, because a conversation takes a turn')
+      throw new InvalidInputError(
+        'options.respond',
+        undefined,
+        'a function, here or in createAgentTasks, because the message starts a turn',
+      )
     }
-    const turns = turnQueue<unknown, Input>(async (message, signal, delivery, marker) => {
-      const [text, inputId] = typeof message === 'string' ? [message] : [message.text, message.inputId]
-      const kept = this.#kept.isOn ? await this.#beginKept(marker, conversation.id, text, inputId) : undefined
-      if (kept !== undefined && 'answer' in kept) return kept.answer
-      if (kept !== undefined) this.#registry.use(turnLaunches).begin(marker, { owner, inputId, delivery })
-      work.turn = { marker, kept }
-      const answer = await respond({
-        conversation,
-        text,
-        messages:
-          kept === undefined
-            ? []
-            : [...kept.before.flatMap(({ messages }) => messages), { role: 'user', content: text }],
-        signal,
-        ...omitUndefined({ delivery }),
-        get deliveryIds() {
-          return turns.deliveryIds
-        },
-        suspend: () => turns.suspend(),
-      })
-      this.#addToTurn(work, answer, signal)
-      return answer
-    }, this.#kept.isOn)
+    const turns = turnQueue<unknown, Input>(
+      async (message, signal, delivery, marker) => {
+        const [text, inputId] = typeof message === 'string' ? [message] : [message.text, message.inputId]
+        const kept = this.#kept.isOn ? await this.#beginKept(marker, conversation.id, text, inputId) : undefined
+        if (kept !== undefined && 'answer' in kept) return kept.answer
+        if (kept !== undefined) this.#registry.use(turnLaunches).begin(marker, { owner, inputId, delivery })
+        work.turn = { marker, kept }
+        const answer = await respond({
+          conversation,
+          text,
+          messages:
+            kept === undefined
+              ? []
+              : [...kept.before.flatMap(({ messages }) => messages), { role: 'user', content: text }],
+          signal,
+          ...omitUndefined({ delivery }),
+          get deliveryIds() {
+            return turns.deliveryIds
+          },
+          suspend: () => turns.suspend(),
+        })
+        this.#addToTurn(work, answer, signal)
+        return answer
+      },
+      this.#kept.isOn,
+      () => (this.#isDisposed ? disposed(owner) : closed(owner)),
+    )
     const reminders = this.#kept.isOn ? unmarked(this.host.reminders) : this.host.reminders
     const trigger = new AsyncTaskAutoTrigger(manager, reminders, turns.isBusy$, turns.triggerAgentTurn, {
       ...autoTrigger,
@@ -484,7 +494,15 @@ class HostConversation implements Conversation {
 
   readonly launch: Conversation['launch'] = (...args) => {
     this.#use()
+    this.#checkLaunch(args[2])
     return this.#all.host.launchFor(this.id)(...args)
+  }
+
+  /** A launch for another conversation, or for a run of one, is refused. */
+  #checkLaunch({ owner = this.id, parentId }: LaunchOptions = {}): void {
+    if (owner !== this.id) throw new InvalidInputError('options.owner', owner, `no value, or ${preview(this.id)}`)
+    if (parentId === undefined || this.list().some(({ id }) => id === parentId)) return
+    throw new InvalidInputError('options.parentId', parentId, 'the id of a task of this conversation')
   }
 
   async resume(run: (signal: AbortSignal) => unknown): Promise<unknown> {
@@ -520,7 +538,7 @@ class HostConversation implements Conversation {
   }
 
   #use(): Open {
-    if (this.#isClosed) throw disposed(this.id)
+    if (this.#isClosed) throw closed(this.id)
     return this.#all.use(this.id)
   }
 }
@@ -537,10 +555,13 @@ const unmarked = (reminders: ReminderSource): ReminderSource => ({
 })
 
 const sentBefore = (id: unknown): InvalidInputError =>
-  new InvalidInputError('options.id', id, 'an id that no other message of this conversation has')
+  new InvalidInputError('options.id', id, 'another id, because a message of this conversation with another text has it')
 
 /** The parts of the ledger that a list shows. */
 const PARTS = ['queued', 'running', 'owed'] as const
 
 const disposed = (id: string): DisposedError =>
-  new DisposedError(`The conversation ${id} was closed, or its host was disposed.`)
+  new DisposedError(`The host of the conversation ${id} was disposed, so it takes no further turns.`)
+
+const closed = (id: string): AgentTasksError =>
+  new AgentTasksError('CONVERSATION_CLOSED', `The conversation ${id} was closed. Get a new one from its host.`)

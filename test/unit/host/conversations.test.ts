@@ -173,15 +173,36 @@ describe('a conversation', () => {
     const { id } = a.launch('long', 'g')
     await tick()
     await a.close()
-    expect(await sent).toMatchObject({ code: 'DISPOSED' })
-    expect(reason).toBeDefined()
+    expect(await sent).toMatchObject({ code: 'CONVERSATION_CLOSED' })
+    expect(reason).toMatchObject({ code: 'CONVERSATION_CLOSED' })
     expect(tasks.manager.getTask(id)).toMatchObject({
       status: 'cancelled',
       cancelReason: 'its conversation was closed',
     })
-    await expect(a.send('x')).rejects.toThrow('The conversation a was closed')
+    await expect(a.send('x')).rejects.toMatchObject({ code: 'CONVERSATION_CLOSED' })
     expect(tasks.conversation('a')).not.toBe(a)
     expect(heard).toEqual([])
+  })
+
+  it('H7: launches no task for another conversation, and none below a task of another one', () => {
+    const { tasks } = createHost({
+      subagents: {
+        long: (_input, { signal }) =>
+          new Promise((resolve) => signal.addEventListener('abort', () => resolve('ended'))),
+      },
+    })
+    const [a, b] = [tasks.conversation('a'), tasks.conversation('b')]
+    const { id } = b.launch('long', 'g')
+    expect(() => a.launch('long', 'g', { owner: 'b' })).toThrow(
+      expect.objectContaining({ code: 'INVALID_INPUT', field: 'options.owner' }) as Error,
+    )
+    expect(() => a.launch('long', 'g', { parentId: id })).toThrow(
+      expect.objectContaining({ code: 'INVALID_INPUT', field: 'options.parentId' }) as Error,
+    )
+    expect(tasks.manager.getAllTasks().map((task) => task.id)).toEqual([id])
+    const own = a.launch('long', 'g', { owner: 'a' })
+    expect(b.list().map((task) => task.id)).toEqual([id])
+    expect(a.launch('long', 'g', { parentId: own.id }).record).toMatchObject({ parentId: own.id })
   })
 
   it('H7: when it is closed, starts none of its tasks that wait', async () => {
