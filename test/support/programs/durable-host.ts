@@ -1,7 +1,6 @@
 /** A host with a store, for tests that kill it. It launches a program, or prints what it has taken over. Each line of its output is JSON. */
-import { AsyncTaskManager, processRunner } from 'agent-tasks'
+import { AsyncTaskManager, processRunner, type AgentTasksError } from 'agent-tasks'
 import { sqliteStore } from 'agent-tasks/store'
-import { StoreInUseError } from '../../../src/store/store-errors.js'
 
 const [file = '', action = '', script = ''] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
@@ -19,7 +18,8 @@ function open(): AsyncTaskManager | undefined {
   try {
     return new AsyncTaskManager({ store: sqliteStore(file), findRunner: () => runner, onError: () => undefined })
   } catch (error) {
-    say({ refused: error instanceof StoreInUseError ? error.pid : String(error) })
+    const { code, pid } = error as AgentTasksError
+    say({ refused: code === 'STORE_IN_USE' ? pid : String(error) })
     return undefined
   }
 }

@@ -6,12 +6,12 @@ const managers: AsyncTaskManager[] = []
 function launch(run: (input: unknown, context: RunContext) => unknown): AsyncTaskManager {
   const manager = new AsyncTaskManager()
   managers.push(manager)
-  void manager.launch({ id: 'a', subagentName: 'agent', goalPrompt: 'look' }, run as never)
+  manager.launch({ id: 'a', subagentName: 'agent', goalPrompt: 'look' }, run as never)
   return manager
 }
 
 afterEach(() => {
-  for (const manager of managers.splice(0)) manager.dispose()
+  for (const manager of managers.splice(0)) void manager.dispose()
 })
 
 describe('the context of a run', () => {
