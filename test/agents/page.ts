@@ -1,6 +1,7 @@
 /** Writes docs/agents.md. The texts around the tables are here, and the cells come from a run of the suite. */
 import { ACCESS_LEVELS } from '../../src/protocol/agents/agent-preset.js'
 import { AGENT_PRESETS } from '../../src/protocol/agents/presets.js'
+import { cacheFolder } from './install.js'
 import type { AgentRow } from './rows.js'
 
 const intro = `# Coding agents
@@ -23,7 +24,9 @@ const facts = `## What the presets do
 
 The arguments for each access:`
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+/** The page is also made into HTML, where a text such as `<unknown status code>` would be an element. */
+const cell = (text: string): string =>
+  text.replaceAll(cacheFolder, 'CACHE').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ')
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
