@@ -22,12 +22,24 @@ export function printedValue(
   printed: string,
   isWanted: (value: unknown) => boolean = () => true,
 ): PrintedValue | undefined {
+  const { type, path, lines } = placeOf(field, printed)
+  if (type !== undefined) return printedBackwards(field, printed, isWanted).next().value
+  const value = [printed, lines.at(-1) ?? ''].map((text) => valueAt(parsed(text), path)).find(isPresent(isWanted))
+  return value === undefined ? undefined : { value, line: 0 }
+}
+
+function placeOf(field: string, printed: string) {
   const [, type, conditions = '', path = ''] = PRINTED_FIELD.exec(field) ?? []
-  const lines = printed.trimEnd().split('\n')
-  if (type === undefined) {
-    const value = [printed, lines.at(-1) ?? ''].map((text) => valueAt(parsed(text), path)).find(isPresent(isWanted))
-    return value === undefined ? undefined : { value, line: 0 }
-  }
+  return { type, conditions, path, lines: printed.trimEnd().split('\n') }
+}
+
+/** The values of a field `jsonl:…`, from the last line to the first. */
+function* printedBackwards(
+  field: string,
+  printed: string,
+  isWanted: (value: unknown) => boolean,
+): Generator<PrintedValue, undefined> {
+  const { type = '', conditions, path, lines } = placeOf(field, printed)
   const expected = [...conditions.matchAll(/\[([^=]+)=([^\]]*)\]/g)].map(
     ([, at = '', text = '']) => [at, text] as const,
   )
@@ -38,7 +50,7 @@ export function printedValue(
     if (valueAt(object, 'type') !== type) continue
     if (expected.some(([at, value]) => String(valueAt(object, at)) !== value)) continue
     const value = valueAt(object, path)
-    if (isPresentValue(value)) return { value, line }
+    if (isPresentValue(value)) yield { value, line }
   }
   return undefined
 }
@@ -53,6 +65,20 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 /** As `printedValue`, for fields that are texts. */
 export function printedText(field: string, printed: string): string | undefined {
   return printedValue(field, printed, isText)?.value as string | undefined
+}
+
+/** As `printedText`, for texts that come in parts: joins the last part and those before it, up to a line of JSON that is none. */
+export function printedParts(field: string, printed: string): string | undefined {
+  const { type, lines } = placeOf(field, printed)
+  if (type === undefined) return printedText(field, printed)
+  const parts: string[] = []
+  let before: number | undefined
+  for (const { value, line } of printedBackwards(field, printed, isText)) {
+    if (before !== undefined && lines.slice(line + 1, before).some((text) => isObject(parsed(text)))) break
+    parts.push(value as string)
+    before = line
+  }
+  return parts.length === 0 ? undefined : parts.reverse().join('')
 }
 
 const valueAt = (value: unknown, path: string): unknown =>

@@ -29,7 +29,7 @@ export interface TestedAgent {
   readonly title: string
   readonly way: 'program' | 'ACP'
   /** The preset, for programs. */
-  readonly preset?: 'claude-code' | 'codex'
+  readonly preset?: 'claude-code' | 'codex' | 'gemini'
   /** Writes its settings into the new HOME, and returns its variables. */
   setUp(home: string, url: string): Variables
   runner(place: Place, choices: RunChoices): OutputRunner
@@ -69,14 +69,29 @@ function codexVariables(home: string, url: string): Variables {
   return { CODEX_HOME: folder, SCRIPTED_KEY: 'scripted' }
 }
 
+function geminiVariables(home: string, url: string): Variables {
+  const folder = join(home, '.gemini')
+  mkdirSync(folder)
+  const settings = {
+    security: { auth: { selectedType: 'gemini-api-key' } },
+    privacy: { usageStatisticsEnabled: false },
+    general: { enableAutoUpdate: false, maxAttempts: 2 },
+    // With the model `auto`, it asks questions about the prompt that a script cannot answer.
+    model: { name: 'gemini-2.5-flash' },
+  }
+  writeFileSync(join(folder, 'settings.json'), JSON.stringify(settings))
+  return { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: 'scripted' }
+}
+
 const asProgram =
-  (agent: NonNullable<ProcessRunnerOptions['agent']>) =>
+  (agent: NonNullable<ProcessRunnerOptions['agent']>, trust = false) =>
   ({ command, cwd, env }: Place, { access, isDurable = false, isolation }: RunChoices): OutputRunner =>
     processRunner({
       command,
       agent,
       cwd,
       env,
+      trust,
       survivesHost: isDurable,
       ...(access !== undefined && { access }),
       ...(isolation !== undefined && { isolation }),
@@ -112,6 +127,15 @@ export const AGENTS: readonly TestedAgent[] = [
     preset: 'codex',
     setUp: codexVariables,
     runner: asProgram('codex'),
+  },
+  {
+    program: 'gemini',
+    group: 'gemini',
+    title: 'Gemini CLI',
+    way: 'program',
+    preset: 'gemini',
+    setUp: geminiVariables,
+    runner: asProgram('gemini', true),
   },
 
   {

@@ -44,7 +44,7 @@ const launchAndResult: AgentCase = {
   name: 'goal to result',
   run: async (stage) => {
     const startedAt = Date.now()
-    const task = stage.launch('[[shell echo hello]] [[say the answer]]')
+    const task = stage.launch('[[shell echo hello]] [[say the answer]]', { access: 'full' })
     assert.equal(await outputOf(task), 'the answer')
     return seconds(Date.now() - startedAt)
   },
@@ -156,7 +156,7 @@ const worktree: AgentCase = {
   run: async (stage) => {
     if (stage.agent.way === 'ACP') return 'no such option'
     const task = stage.launch('[[shell echo new > new.txt]] [[say wrote it]]', {
-      access: 'write',
+      access: 'full',
       isolation: 'worktree',
     })
     const { worktree: made } = (await task.result) as { worktree?: { files?: number; path?: string } }

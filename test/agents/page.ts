@@ -17,7 +17,7 @@ const facts = `## What the presets do
 - **Failures.** The error of a failed task begins with the reason that the agent printed. Its code is \`RATE_LIMITED\` for a rate limit, otherwise \`AGENT_FAILED\`, also if the agent exits with 0. The retry reasons are \`rate-limited\` and \`agent-error\`.
 - **Results.** The last result before the end counts. An agent may print several.
 - **Usage.** \`usage\` in the output has \`input_tokens\`, \`cached_input_tokens\`, \`output_tokens\` and \`cost_usd\`, as far as the agent prints them. With \`of: 'session'\` the numbers include earlier runs of the session: do not add them up.
-- **Trust.** \`trust: true\` lets an agent work in a folder that it would refuse. Codex refuses folders outside of git repositories.
+- **Trust.** \`trust: true\` lets an agent work in a folder that it would refuse. Codex refuses folders outside of git repositories, and Gemini CLI those that its user has not trusted, so each new worktree.
 - **Modes over ACP.** \`mode\` of \`acpRunner\` sets the mode of the session, \`configOptions\` other options such as the model. Both are checked against what the agent offers. Without \`mode\`, and unless \`permissions\` is \`'allow'\`, an agent that starts in a mode that does not ask is set to one that does.
 - **Messages over ACP.** codex-acp sends its own warnings as a part of its answer, without a number. They cannot be separated from it.
 - **Your own agent.** \`agent\` can be an object with the [fields of a preset](configuration.md), for agents that print JSON lines.

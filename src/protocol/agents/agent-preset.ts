@@ -41,6 +41,10 @@ export const agentPresetSchema = lazily(() =>
       .describe('A regular expression: what the agent prints when it does not run because the folder is not trusted.'),
     session: printedFieldSchema().describe('Where stdout has the ID of the session.'),
     result: printedFieldSchema().describe('Where stdout has the text of the result. The last one counts.'),
+    isInParts: z
+      .boolean()
+      .default(false)
+      .describe('Whether the text of the result comes in parts. Those in lines that follow each other are joined.'),
     done: printedFieldSchema()
       .optional()
       .describe('A field of the line with which the agent ends. If there is none, and no result, the task fails.'),

@@ -5,7 +5,7 @@ import { omitUndefined } from '../../data/omit-undefined.js'
 import { preview } from '../../data/preview.js'
 import type { AgentPresetData } from '../../protocol/agents/agent-preset.js'
 import { describeTail, ProcessError, type ProgramRemains } from '../process-error.js'
-import { printedText, printedValue } from '../printed-session.js'
+import { printedParts, printedText, printedValue } from '../printed-session.js'
 import type { ProgramEnd } from '../supervision.js'
 
 /** The maximum length of a reason, in characters. */
@@ -35,7 +35,7 @@ export function readAgentOutput(preset: AgentPresetData, end: ProgramEnd, remain
   const denied = deniedNames(preset, stdout)
   const usage = usageOf(preset, stdout)
   return {
-    final_message: printedText(preset.result, stdout) ?? '',
+    final_message: (preset.isInParts ? printedParts : printedText)(preset.result, stdout) ?? '',
     ...(denied.length > 0 && { denied }),
     ...(usage !== undefined && { usage }),
   }

@@ -128,6 +128,68 @@ describe.skipIf(process.platform === 'win32')('Codex', () => {
   })
 })
 
+describe.skipIf(process.platform === 'win32')('Gemini CLI', () => {
+  const started = { type: 'init', session_id: '51375ab8-11dd-478d-b81b-f33558adc4d6', model: 'gemini-2.5-flash' }
+  const asked = { type: 'message', role: 'user', content: 'the goal' }
+  const part = (content: string) => ({ type: 'message', role: 'assistant', content, delta: true })
+  const tool = { type: 'tool_use', tool_name: 'run_shell_command', tool_id: 't', parameters: { command: 'true' } }
+  const stats = { total_tokens: 120, input_tokens: 100, output_tokens: 20, cached: 7, input: 93, tool_calls: 0 }
+  const success = { type: 'result', status: 'success', stats }
+  const gemini = (lines: readonly (object | string)[], exitCode = 0) =>
+    run({ command: standIn([started, asked, ...lines], exitCode), agent: 'gemini' })
+
+  it('joins the parts of its last message', async () => {
+    const { end, context } = await gemini([
+      part('I will '),
+      part('look.'),
+      tool,
+      part('It '),
+      'a note',
+      part('is.'),
+      success,
+    ])
+    expect(end).toEqual({
+      final_message: 'It is.',
+      usage: { input_tokens: 100, cached_input_tokens: 7, output_tokens: 20 },
+    })
+    expect(context.sessions).toMatchObject([{ id: started.session_id }])
+  })
+
+  // It exits with the HTTP status modulo 256: 400 gives 144, and 429 gives 173.
+  it.each([
+    [400, 'AGENT_FAILED'],
+    [429, 'RATE_LIMITED'],
+  ])('fails for the status %i with the reason, and its session is known', async (status, code) => {
+    const refusal = { error: { code: status, message: 'the scripted model refuses', status: 'INVALID_ARGUMENT' } }
+    const message = `[API Error: ${JSON.stringify(refusal)}]`
+    const failed = { type: 'result', status: 'error', error: { type: 'Error', message }, stats }
+    const { end, context } = await gemini([part('before'), failed], status % 256)
+    expect(end).toMatchObject({ code, exitCode: status % 256 })
+    expect((end as Error).message).toMatch(/^\[API Error: .*the scripted model refuses.*\]\. Command /)
+    expect(context.sessions).toMatchObject([{ id: started.session_id }])
+  })
+
+  it('names the option `trust` in a folder that it does not trust', async () => {
+    const stderr =
+      '\u001b[31mGemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, …'
+    const { end } = await run({ command: standIn([], 55, stderr), agent: 'gemini' })
+    expect((end as Error).message).toContain('The option `trust: true`')
+  })
+
+  it('trusts the folder only if the options say so', async () => {
+    for (const trust of [false, true]) {
+      const command = standIn([started, part('done'), success])
+      await processRunner({ command, agent: 'gemini', trust }).run(runInput('--goal'), createRunContext())
+      const args = readFileSync(join(command, '../args'), 'utf8').trim().split('\n')
+      expect(args).toEqual([
+        ...['--output-format', 'stream-json', '--approval-mode', 'plan'],
+        ...(trust ? ['--skip-trust'] : []),
+        '--prompt=--goal',
+      ])
+    }
+  })
+})
+
 describe.skipIf(process.platform === 'win32')('a preset of the user', () => {
   const preset = {
     start: ['{access}', '{goal}'],
