@@ -22,7 +22,8 @@ export const programArgumentsSchema = lazily(() =>
 )
 
 const hasPlaceholders = (args: readonly string[]): boolean =>
-  ['{session}', '{message}'].every((placeholder) => args.some((argument) => argument.includes(placeholder)))
+  args.some((argument) => argument.includes('{session}')) &&
+  args.some((argument) => argument.includes('{message}') || argument === '{message:words}')
 
 /** The arguments that resume a session. */
 export const resumeArgumentsSchema = lazily(() =>

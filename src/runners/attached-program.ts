@@ -90,12 +90,14 @@ export async function runAttached(
 }
 
 export function environmentOf(
-  { env }: Pick<ProcessSettings, 'env'>,
+  { cwd, env }: Pick<ProcessSettings, 'cwd' | 'env'>,
   input: RunInput,
   { trace }: Pick<RunContext, 'trace'>,
 ): NodeJS.ProcessEnv {
   return {
     ...process.env,
+    // As a shell does. opencode works in PWD, not in its working directory.
+    ...(cwd !== undefined && { PWD: nodeBuiltin('node:path').resolve(cwd) }),
     AGENT_TASK_ID: input.id,
     AGENT_TASK_NAME: input.subagentName,
     ...(trace !== undefined && { TRACEPARENT: trace.traceparent, TRACESTATE: trace.tracestate }),

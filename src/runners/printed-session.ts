@@ -81,6 +81,15 @@ export function printedParts(field: string, printed: string): string | undefined
   return parts.length === 0 ? undefined : parts.reverse().join('')
 }
 
+/** The sum of a field that is a number in several lines; undefined if there is none. */
+export function printedSum(field: string, printed: string): number | undefined {
+  const isNumber = (value: unknown): value is number => typeof value === 'number'
+  const isOfLines = placeOf(field, printed).type !== undefined
+  if (!isOfLines) return printedValue(field, printed, isNumber)?.value as number | undefined
+  const numbers = [...printedBackwards(field, printed, isNumber)].map(({ value }) => value as number)
+  return numbers.length === 0 ? undefined : numbers.reduce((sum, one) => sum + one, 0)
+}
+
 const valueAt = (value: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined), value)
 

@@ -187,6 +187,7 @@ export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSetti
   const resume = presetArguments(preset.resume, preset, choices)
   return {
     ...settings,
+    env: { ...preset.accessEnv?.[choices.access], ...settings.env },
     args: presetArguments(preset.start, preset, choices),
     session: { from: preset.session, resume, result: preset.result },
     preset,

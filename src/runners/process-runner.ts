@@ -4,6 +4,7 @@ import type { OutputRunner, PreviousTask, RunContext, RunInput } from '../engine
 import { preview } from '../data/preview.js'
 import { InvalidInputError } from '../errors.js'
 import { readAgentOutput } from './agents/agent-output.js'
+import { wordArguments } from './agents/preset-options.js'
 import { environmentOf, runAttached, started, type AttachedProgram } from './attached-program.js'
 import { captureOutput, type CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
@@ -135,13 +136,23 @@ function withQuestions(
   }
 }
 
+function argumentsOf(
+  { args, preset }: ProcessSettings,
+  toArgument: ToArgument,
+  input: RunInput,
+  { previous }: RunContext,
+): string[] {
+  const replace = (argument: string): string => toArgument(argument, input, previous?.session?.id)
+  return preset === undefined ? args.map(replace) : wordArguments(args, input.goalPrompt, replace)
+}
+
 async function runProgram(
   settings: ProcessSettings,
   toArgument: ToArgument,
   input: RunInput,
   context: RunContext,
 ): Promise<OutputObject> {
-  const args = settings.args.map((argument) => toArgument(argument, input, context.previous?.session?.id))
+  const args = argumentsOf(settings, toArgument, input, context)
   const output = captureOutput(settings, context)
   let stopWriting: (() => void) | undefined
   const program: AttachedProgram = {
@@ -174,7 +185,7 @@ async function runSurvivingProgram(
   const folder =
     durability?.folder ??
     refuse('a program that survives its host needs a store with a folder, such as sqliteStore(file)')
-  const args = settings.args.map((argument) => toArgument(argument, input, context.previous?.session?.id))
+  const args = argumentsOf(settings, toArgument, input, context)
   const env = environmentOf(settings, input, context)
   const attempt = { command, cwd, env }
   let program = durability?.program

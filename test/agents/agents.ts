@@ -29,7 +29,9 @@ export interface TestedAgent {
   readonly title: string
   readonly way: 'program' | 'ACP'
   /** The preset, for programs. */
-  readonly preset?: 'claude-code' | 'codex' | 'gemini'
+  readonly preset?: 'claude-code' | 'codex' | 'gemini' | 'opencode'
+  /** Whether it prints a command only when the command has ended. */
+  readonly showsEndedCommands?: boolean
   /** Writes its settings into the new HOME, and returns its variables. */
   setUp(home: string, url: string): Variables
   runner(place: Place, choices: RunChoices): OutputRunner
@@ -81,6 +83,20 @@ function geminiVariables(home: string, url: string): Variables {
   }
   writeFileSync(join(folder, 'settings.json'), JSON.stringify(settings))
   return { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: 'scripted' }
+}
+
+function opencodeVariables(home: string, url: string): Variables {
+  const folder = join(home, '.config', 'opencode')
+  mkdirSync(folder, { recursive: true })
+  const provider = {
+    npm: '@ai-sdk/openai-compatible',
+    name: 'scripted',
+    options: { baseURL: `${url}/v1`, apiKey: 'scripted' },
+    models: { model: { name: 'model' } },
+  }
+  const settings = { autoupdate: false, share: 'disabled', model: 'scripted/model', provider: { scripted: provider } }
+  writeFileSync(join(folder, 'opencode.json'), JSON.stringify(settings))
+  return { OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' }
 }
 
 const asProgram =
@@ -136,6 +152,16 @@ export const AGENTS: readonly TestedAgent[] = [
     preset: 'gemini',
     setUp: geminiVariables,
     runner: asProgram('gemini', true),
+  },
+  {
+    program: 'opencode',
+    group: 'opencode',
+    title: 'opencode',
+    way: 'program',
+    preset: 'opencode',
+    showsEndedCommands: true,
+    setUp: opencodeVariables,
+    runner: asProgram('opencode'),
   },
 
   {

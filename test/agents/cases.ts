@@ -53,6 +53,7 @@ const launchAndResult: AgentCase = {
 const progress: AgentCase = {
   name: 'progress',
   run: async (stage) => {
+    if (stage.agent.showsEndedCommands === true) return 'shows a command when it has ended'
     const host = stage.host({ access: 'full' })
     const goal = `${stage.mark} [[shell ${endlessCommand(stage.mark)}]] [[say done]]`
     const task = host.launch('agent', goal)

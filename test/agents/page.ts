@@ -1,5 +1,5 @@
 /** Writes docs/agents.md. The texts around the tables are here, and the cells come from a run of the suite. */
-import { ACCESS_LEVELS } from '../../src/protocol/agents/agent-preset.js'
+import { ACCESS_LEVELS, type AgentPreset } from '../../src/protocol/agents/agent-preset.js'
 import { AGENT_PRESETS } from '../../src/protocol/agents/presets.js'
 import { cacheFolder } from './install.js'
 import type { AgentRow } from './rows.js'
@@ -22,11 +22,17 @@ const facts = `## What the presets do
 - **Messages over ACP.** codex-acp sends its own warnings as a part of its answer, without a number. They cannot be separated from it.
 - **Your own agent.** \`agent\` can be an object with the [fields of a preset](configuration.md), for agents that print JSON lines.
 
-The arguments for each access:`
+The arguments and variables for each access:`
 
 /** The page is also made into HTML, where a text such as `<unknown status code>` would be an element. */
 const cell = (text: string): string =>
   text.replaceAll(cacheFolder, 'CACHE').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ')
+
+function accessCell({ access, accessEnv }: AgentPreset, level: (typeof ACCESS_LEVELS)[number]): string {
+  const variables = Object.entries(accessEnv?.[level] ?? {}).map(([name, value]) => `${name}=${value}`)
+  const parts = [...variables, ...access[level]]
+  return parts.length === 0 ? 'nothing' : `\`${parts.join(' ')}\``
+}
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
@@ -37,7 +43,7 @@ export function agentsPage(rows: readonly AgentRow[], names: readonly string[]):
   const isError = (name: string): boolean => name.startsWith('error ')
   const presets = Object.entries(AGENT_PRESETS).map(([name, preset]) => [
     `\`${name}\``,
-    ...ACCESS_LEVELS.map((level) => `\`${preset.access[level].join(' ')}\``),
+    ...ACCESS_LEVELS.map((level) => accessCell(preset, level)),
   ])
   const seen = names
     .filter((name) => !isError(name))

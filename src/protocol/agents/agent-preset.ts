@@ -20,21 +20,30 @@ const isPattern = (text: string): boolean => {
 
 const pattern = lazily(() => z.string().refine(isPattern, 'a regular expression'))
 
+const variables = lazily(() => z.record(z.string(), z.string()))
+
 export const agentPresetSchema = lazily(() =>
   strictObject({
     seen: z.string().optional().describe('The version of the agent that this was seen with.'),
     start: programArgumentsSchema().describe(
       'The arguments of a new session, with {goal}. Elements of their own are replaced by lists: {access} by the arguments of the access, {trust} by ' +
-        'those of trust, {args} by the arguments of the subagent.',
+        'those of trust, {args} by the arguments of the subagent, {goal:words} by the words of the goal.',
     ),
     resume: resumeArgumentsSchema().describe(
-      'The arguments that continue a session, likewise, with {session} and {message}.',
+      'The arguments that continue a session, likewise, with {session} and {message} or {message:words}.',
     ),
     access: strictObject({
       read: programArgumentsSchema().describe('The arguments with which the agent only reads.'),
       write: programArgumentsSchema().describe('The arguments with which it also changes files of its folder.'),
       full: programArgumentsSchema().describe('The arguments with which it asks for nothing.'),
     }).describe('What {access} stands for.'),
+    accessEnv: strictObject({
+      read: variables().optional().describe('Those with which the agent only reads.'),
+      write: variables().optional().describe('Those with which it also changes files of its folder.'),
+      full: variables().optional().describe('Those with which it asks for nothing.'),
+    })
+      .optional()
+      .describe('Variables of the environment that belong to the access.'),
     trust: programArgumentsSchema().default([]).describe('What {trust} stands for if the folder is trusted.'),
     untrusted: pattern()
       .optional()
@@ -70,6 +79,10 @@ export const agentPresetSchema = lazily(() =>
         .boolean()
         .default(false)
         .describe('Whether the numbers of a continued session include those of its earlier runs.'),
+      isSummed: z
+        .boolean()
+        .default(false)
+        .describe('Whether the numbers are those of one step each, so that all of them are added.'),
     })
       .optional()
       .describe('Where stdout has what the run has used.'),

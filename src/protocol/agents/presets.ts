@@ -3,8 +3,9 @@ import type { AgentPreset } from './agent-preset.js'
 import { claudeCode } from './claude-code.js'
 import { codex } from './codex.js'
 import { gemini } from './gemini.js'
+import { opencode } from './opencode.js'
 
-export const AGENT_PRESETS = { 'claude-code': claudeCode, codex, gemini } as const satisfies Readonly<
+export const AGENT_PRESETS = { 'claude-code': claudeCode, codex, gemini, opencode } as const satisfies Readonly<
   Record<string, AgentPreset>
 >
 

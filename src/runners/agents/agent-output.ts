@@ -5,7 +5,7 @@ import { omitUndefined } from '../../data/omit-undefined.js'
 import { preview } from '../../data/preview.js'
 import type { AgentPresetData } from '../../protocol/agents/agent-preset.js'
 import { describeTail, ProcessError, type ProgramRemains } from '../process-error.js'
-import { printedParts, printedText, printedValue } from '../printed-session.js'
+import { printedParts, printedSum, printedText, printedValue } from '../printed-session.js'
 import type { ProgramEnd } from '../supervision.js'
 
 /** The maximum length of a reason, in characters. */
@@ -114,6 +114,7 @@ function deniedNames({ denied, deniedName }: AgentPresetData, stdout: string): r
 function usageOf({ usage }: AgentPresetData, stdout: string): object | undefined {
   if (usage === undefined) return undefined
   const number = (field: string | undefined): number | undefined => {
+    if (field !== undefined && usage.isSummed) return printedSum(field, stdout)
     const value = field === undefined ? undefined : printedValue(field, stdout)?.value
     return typeof value === 'number' ? value : undefined
   }

@@ -8,6 +8,21 @@ export interface PresetChoices {
   readonly args: readonly string[]
 }
 
+/** The elements that stand for the words of the goal or of the message. */
+const WORDS: ReadonlySet<string> = new Set(['{goal:words}', '{message:words}'])
+
+/**
+ * The words of a text in place of the elements `{goal:words}` and `{message:words}`, and what `toArgument` makes of the others. A program that joins
+ * its arguments with spaces gets the text unchanged; `opencode run` puts quotes around an argument with a space.
+ */
+export function wordArguments(
+  template: readonly string[],
+  text: string,
+  toArgument: (argument: string) => string,
+): string[] {
+  return template.flatMap((argument) => (WORDS.has(argument) ? text.split(' ') : [toArgument(argument)]))
+}
+
 /** Replaces the elements `{access}`, `{trust}` and `{args}` by their lists. */
 export function presetArguments(
   template: readonly string[],

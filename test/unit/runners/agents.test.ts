@@ -190,6 +190,49 @@ describe.skipIf(process.platform === 'win32')('Gemini CLI', () => {
   })
 })
 
+describe.skipIf(process.platform === 'win32')('opencode', () => {
+  const sessionID = 'ses_dd18fd256ffe7Fh5Olgn21hv4O'
+  const start = { type: 'step_start', sessionID, part: { type: 'step-start' } }
+  const text = (words: string) => ({ type: 'text', sessionID, part: { type: 'text', text: words } })
+  const finish = (reason: string) => {
+    const tokens = { total: 120, input: 100, output: 20, reasoning: 0, cache: { write: 0, read: 3 } }
+    return { type: 'step_finish', sessionID, part: { reason, type: 'step-finish', tokens, cost: 0.25 } }
+  }
+
+  it('completes with its last text, and the sum of the usage of its steps', async () => {
+    const lines = [start, text('I will look.'), finish('tool-calls'), start, text('It is.'), finish('stop')]
+    const { end, context } = await run({ command: standIn(lines), agent: 'opencode' })
+    expect(end).toEqual({
+      final_message: 'It is.',
+      usage: { input_tokens: 200, cached_input_tokens: 6, output_tokens: 40, cost_usd: 0.5 },
+    })
+    expect(context.sessions).toMatchObject([{ id: sessionID }])
+  })
+
+  it('fails with the message of the API', async () => {
+    const data = { message: 'the scripted model refuses', statusCode: 400, isRetryable: false }
+    const failed = { type: 'error', sessionID, error: { name: 'APIError', data } }
+    const { end } = await run({ command: standIn([failed], 1), agent: 'opencode' })
+    expect(end).toMatchObject({ code: 'AGENT_FAILED' })
+    expect((end as Error).message).toMatch(/^the scripted model refuses\. Command/)
+  })
+
+  it('gets the words of the goal as arguments, and may not run commands with access `read`', async () => {
+    const goal = '-x  "two {name}" \t{goal:words}'
+    for (const access of ['read', 'write', 'full'] as const) {
+      const denies = JSON.stringify(text('denies'))
+      const permissions = `[ -n "$OPENCODE_PERMISSION" ] && echo '${denies}'`
+      const command = standIn([text('done'), finish('stop')])
+      writeFileSync(command, `${readFileSync(command, 'utf8').replace('exit 0', '')}${permissions}\nexit 0\n`)
+      const output = await processRunner({ command, agent: 'opencode', access }).run(runInput(goal), createRunContext())
+      expect(output).toMatchObject({ final_message: access === 'read' ? 'denies' : 'done' })
+      const args = readFileSync(join(command, '../args'), 'utf8').slice(0, -1).split('\n')
+      const before = ['run', '--format', 'json', ...(access === 'full' ? ['--auto'] : []), '--']
+      expect(args).toEqual([...before, '-x', '', '"two', '{name}"', '\t{goal:words}'])
+    }
+  })
+})
+
 describe.skipIf(process.platform === 'win32')('a preset of the user', () => {
   const preset = {
     start: ['{access}', '{goal}'],

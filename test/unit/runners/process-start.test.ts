@@ -39,6 +39,8 @@ describe('a program gets', () => {
 
   it('a working directory', async () => {
     expect(await run({ ...shell('pwd'), cwd: '/' })).toEqual({ final_message: '/' })
+    const inEnvironment = { command: process.execPath, args: ['-p', 'process.env.PWD'], cwd: '/usr/..' }
+    expect(await run(inEnvironment)).toEqual({ final_message: '/' })
   })
 })
 
