@@ -29,7 +29,7 @@ export interface TestedAgent {
   readonly title: string
   readonly way: 'program' | 'ACP'
   /** The preset, for programs. */
-  readonly preset?: 'claude-code' | 'codex' | 'gemini' | 'opencode'
+  readonly preset?: 'claude-code' | 'codex' | 'gemini' | 'opencode' | 'qwen-code'
   /** Whether it prints a command only when the command has ended. */
   readonly showsEndedCommands?: boolean
   /** Writes its settings into the new HOME, and returns its variables. */
@@ -99,6 +99,12 @@ function opencodeVariables(home: string, url: string): Variables {
   return { OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' }
 }
 
+const qwenVariables = (_home: string, url: string): Variables => ({
+  OPENAI_BASE_URL: `${url}/v1`,
+  OPENAI_API_KEY: 'scripted',
+  OPENAI_MODEL: 'scripted',
+})
+
 const asProgram =
   (agent: NonNullable<ProcessRunnerOptions['agent']>, trust = false) =>
   ({ command, cwd, env }: Place, { access, isDurable = false, isolation }: RunChoices): OutputRunner =>
@@ -162,6 +168,15 @@ export const AGENTS: readonly TestedAgent[] = [
     showsEndedCommands: true,
     setUp: opencodeVariables,
     runner: asProgram('opencode'),
+  },
+  {
+    program: 'qwen-code',
+    group: 'qwen-code',
+    title: 'Qwen Code',
+    way: 'program',
+    preset: 'qwen-code',
+    setUp: qwenVariables,
+    runner: asProgram('qwen-code'),
   },
 
   {

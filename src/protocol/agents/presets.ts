@@ -4,10 +4,15 @@ import { claudeCode } from './claude-code.js'
 import { codex } from './codex.js'
 import { gemini } from './gemini.js'
 import { opencode } from './opencode.js'
+import { qwenCode } from './qwen-code.js'
 
-export const AGENT_PRESETS = { 'claude-code': claudeCode, codex, gemini, opencode } as const satisfies Readonly<
-  Record<string, AgentPreset>
->
+export const AGENT_PRESETS = {
+  'claude-code': claudeCode,
+  codex,
+  gemini,
+  opencode,
+  'qwen-code': qwenCode,
+} as const satisfies Readonly<Record<string, AgentPreset>>
 
 /** The name of an agent that this package knows. */
 export type AgentName = keyof typeof AGENT_PRESETS

@@ -233,6 +233,45 @@ describe.skipIf(process.platform === 'win32')('opencode', () => {
   })
 })
 
+describe.skipIf(process.platform === 'win32')('Qwen Code', () => {
+  const session_id = '74c85d8c-5d3d-4795-bb96-decced9f2629'
+  const started = { type: 'system', subtype: 'init', session_id, permission_mode: 'default' }
+  const result = {
+    type: 'result',
+    subtype: 'success',
+    session_id,
+    is_error: false,
+    num_turns: 1,
+    permission_denials: [],
+  }
+  const qwen = (lines: readonly object[], exitCode = 0) =>
+    run({ command: standIn([started, ...lines], exitCode), agent: 'qwen-code' })
+
+  it('completes with its result and its usage', async () => {
+    const usage = { input_tokens: 200, output_tokens: 40, cache_read_input_tokens: 0, total_tokens: 240 }
+    const { end, context } = await qwen([{ ...result, result: 'hello', usage }])
+    expect(end).toEqual({
+      final_message: 'hello',
+      usage: { input_tokens: 200, cached_input_tokens: 0, output_tokens: 40 },
+    })
+    expect(context.sessions).toMatchObject([{ id: session_id }])
+  })
+
+  it('fails with the message of its error', async () => {
+    const error = { message: '[API Error: 400 the scripted model refuses]' }
+    const { end } = await qwen([{ ...result, subtype: 'error_during_execution', is_error: true, error }], 1)
+    expect(end).toMatchObject({ code: 'AGENT_FAILED', exitCode: 1 })
+    expect((end as Error).message).toMatch(/^\[API Error: 400 the scripted model refuses\]\. Command/)
+  })
+
+  it('gets the goal as one argument, which is no option', async () => {
+    const command = standIn([started, { ...result, result: 'hello' }])
+    await processRunner({ command, agent: 'qwen-code' }).run(runInput('--goal'), createRunContext())
+    const args = readFileSync(join(command, '../args'), 'utf8').trim().split('\n')
+    expect(args).toEqual(['--output-format', 'stream-json', '--approval-mode', 'default', '--prompt=--goal'])
+  })
+})
+
 describe.skipIf(process.platform === 'win32')('a preset of the user', () => {
   const preset = {
     start: ['{access}', '{goal}'],
