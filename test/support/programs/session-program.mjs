@@ -45,12 +45,17 @@ const agents = {
     line({ type: 'turn.completed', usage: { input_tokens: 1, output_tokens: 1 } })
   },
   gemini: () => {
-    if (valueOf('--output-format') !== 'json') process.exit(2)
+    if (valueOf('--output-format') !== 'stream-json') process.exit(2)
     const resumed = valueOf('--resume')
     const session = resumed ?? 'a1b2c3d4-e5f6-7890-abcd-ef1234567890'
     const prompt = args.find((argument) => argument.startsWith('--prompt='))?.slice('--prompt='.length)
+    line({ type: 'init', session_id: session })
+    line({ type: 'message', role: 'user', content: prompt })
     const response = converse(session, prompt, resumed !== undefined)
-    process.stdout.write(`${JSON.stringify({ session_id: session, response, stats: {} }, null, 2)}\n`)
+    for (const content of [response.slice(0, 3), response.slice(3)]) {
+      line({ type: 'message', role: 'assistant', content, delta: true })
+    }
+    line({ type: 'result', status: 'success', stats: { input_tokens: 1, output_tokens: 1 } })
   },
   // Prints its arguments unchanged.
   prints: () => {
