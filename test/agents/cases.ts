@@ -145,9 +145,11 @@ const continued: AgentCase = {
       assert.equal(await outputOf(next), word)
       last = next.id
     }
-    const { entries = [] } = stage.model.requests.findLast(({ step }) => step.key.includes('[[say four]]')) ?? {}
-    const spoken = entries.filter(({ role }) => role === 'assistant').length
-    assert.equal(spoken, 3, 'the last request has not the whole conversation')
+    // An agent may ask for something else afterwards, such as a title.
+    const spoken = stage.model.requests
+      .filter(({ step }) => step.key.includes('[[say four]]'))
+      .map(({ entries }) => entries.filter(({ role }) => role === 'assistant').length)
+    assert.ok(spoken.includes(3), `no request has the whole conversation: ${spoken.join(', ')} answers`)
     return 'the model gets the whole conversation'
   },
 }

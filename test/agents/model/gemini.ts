@@ -7,13 +7,14 @@ const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount
 
 const PATH = /^\/v1(?:beta)?\/models\/([^/:]+):(generateContent|streamGenerateContent)$/
 
-function entryOf(content: unknown): Entry {
+/** Each text of a user is an entry: after a resumed session, one content has the prompt that was interrupted and the new one. */
+function entriesOf(content: unknown): readonly Entry[] {
   const parts = listOf(fieldOf(content, 'parts'))
-  if (fieldOf(content, 'role') === 'model') return { role: 'assistant', text: '' }
+  if (fieldOf(content, 'role') === 'model') return [{ role: 'assistant', text: '' }]
   if (parts.some((part) => fieldOf(part, 'functionResponse') !== undefined)) {
-    return { role: 'tool', text: JSON.stringify(parts) }
+    return [{ role: 'tool', text: JSON.stringify(parts) }]
   }
-  return { role: 'user', text: parts.map((part) => textOf(fieldOf(part, 'text'))).join('\n') }
+  return parts.map((part) => ({ role: 'user', text: textOf(fieldOf(part, 'text')) }))
 }
 
 function read(body: Json, path: string): ModelRequest {
@@ -28,7 +29,7 @@ function read(body: Json, path: string): ModelRequest {
         name: textOf(tool['name']),
         parameters: (tool['parametersJsonSchema'] ?? tool['parameters'] ?? {}) as Json,
       })),
-    entries: listOf(body['contents']).map(entryOf),
+    entries: listOf(body['contents']).flatMap(entriesOf),
   }
 }
 
