@@ -34,4 +34,4 @@ env HOME="$folder/home" ANTHROPIC_BASE_URL="http://127.0.0.1:$(cat ../port)" ANT
 requests=$(wc -c < ../requests | tr -d ' ')
 retries=$(grep -c '"subtype":"api_retry"' ../events || true)
 echo "401: $requests requests, retries announced: $retries, exit code $code"
-[ "$requests $retries $code" = '3 2 1' ]
+[ "$requests $retries $code" = '3 2 1' ] || exit 1

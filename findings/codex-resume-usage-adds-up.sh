@@ -27,7 +27,6 @@ const send = (response, output) => {
   response.end()
 }
 const say = (text) => ({ type: 'message', id: 'm1', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text, annotations: [] }] })
-const run = (cmd) => ({ type: 'function_call', id: 'f1', call_id: 'c1', status: 'completed', name: 'exec_command', arguments: JSON.stringify({ cmd }) })
 const server = createServer((request, response) => {
   let text = ''
   request.on('data', (chunk) => (text += chunk))
@@ -63,4 +62,4 @@ tokens() { sed -n 's/.*"type":"turn.completed".*"input_tokens":\([0-9]*\),.*/\1/
 codex -- one > ../one
 codex resume "$(sed -n 's/.*"thread_id":"\([^"]*\)".*/\1/p' ../one)" -- two > ../two
 echo "first turn: $(tokens ../one); second turn: $(tokens ../two)"
-[ "$(tokens ../one) $(tokens ../two)" = '100 200' ]
+[ "$(tokens ../one) $(tokens ../two)" = '100 200' ] || exit 1

@@ -13,21 +13,6 @@ npm install --silent --no-audit --no-fund @openai/codex@0.171.0
 cat > model.mjs <<'JS'
 import { createServer } from 'node:http'
 import { writeFileSync } from 'node:fs'
-// A model of the Responses API.
-const send = (response, output) => {
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const usage = { input_tokens: 100, input_tokens_details: { cached_tokens: 0 }, output_tokens: 20, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 120 }
-  const whole = { id: 'r', object: 'response', status: 'completed', model: 'm', output: [output], usage }
-  for (const event of [
-    { type: 'response.created', response: { ...whole, status: 'in_progress', output: [] } },
-    { type: 'response.output_item.added', output_index: 0, item: output },
-    { type: 'response.output_item.done', output_index: 0, item: output },
-    { type: 'response.completed', response: whole },
-  ]) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
-  response.end()
-}
-const say = (text) => ({ type: 'message', id: 'm1', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text, annotations: [] }] })
-const run = (cmd) => ({ type: 'function_call', id: 'f1', call_id: 'c1', status: 'completed', name: 'exec_command', arguments: JSON.stringify({ cmd }) })
 const server = createServer((request, response) => {
   let text = ''
   request.on('data', (chunk) => (text += chunk))
@@ -68,4 +53,4 @@ first=$(failed 500 | grep -q 'disk of the model' && echo 'reason shown' || echo 
 demand=$(failed 500 | grep -q 'high demand' && echo '"high demand" shown' || echo 'no demand')
 second=$(failed 529 | grep -q 'disk of the model' && echo 'reason shown' || echo 'reason lost')
 echo "500: $first, $demand; 529: $second"
-[ "$first, $demand; $second" = 'reason lost, "high demand" shown; reason shown' ]
+[ "$first, $demand; $second" = 'reason lost, "high demand" shown; reason shown' ] || exit 1

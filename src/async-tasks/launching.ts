@@ -166,7 +166,7 @@ export class Launcher implements RunHost {
     return launched.record as ActiveTaskInfo
   }
 
-  /** Whether the task is queued if there is no slot. While something holds the tasks of the owner, it is, even if `whenFull` is `refuse`. */
+  /** Whether the task waits when there is no slot. A task whose owner is held waits even if `whenFull` is `refuse`. */
   #mayWait({ input: { whenFull, owner = DEFAULT_OWNER }, after, parent }: Launch): boolean {
     const isQueueing = whenFull === undefined ? this.#isQueueing : whenFull === 'queue'
     return isQueueing || after !== undefined || (parent === undefined && this.registry.ownerHold(owner) !== undefined)
