@@ -4,6 +4,7 @@
  */
 import { RECORD_FIELDS, REPORTED_FIELDS } from '../../machines/record-fields.js'
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
+import { whenAborted } from '../system/abort.js'
 import { systemClock } from '../system/clock.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import type { RunContext, RunInput } from '../engine/runner.js'
@@ -90,25 +91,21 @@ class RemoteRun {
     const { wrapUp } = context
     const concludes = (): void => void this.#tell(['wrapUp', '', messageOf(wrapUp.reason) ?? ''])
     link.join(jobId, wake)
-    signal.addEventListener('abort', onAbort)
-    if (signal.aborted) onAbort()
+    const stopListening = [whenAborted(signal, onAbort)]
     const free = (): void => {
       this.#hasEnded = true
-      signal.removeEventListener('abort', onAbort)
-      wrapUp.removeEventListener('abort', concludes)
-      left?.removeEventListener('abort', free)
+      for (const stop of stopListening) stop()
       link.leave(jobId)
     }
     // The next process follows the job. This run waits for ever, because its task has not ended.
-    left?.addEventListener('abort', free, { once: true })
+    stopListening.push(whenAborted(left, free))
     try {
       if (durability?.isResumed !== true) {
         this.#seen = {}
         await this.#send()
       }
       let isNew = durability?.isResumed !== true && !signal.aborted
-      wrapUp.addEventListener('abort', concludes)
-      if (wrapUp.aborted) concludes()
+      stopListening.push(whenAborted(wrapUp, concludes))
       void this.#forwardMessages()
       for (;;) {
         if (left?.aborted === true) await new Promise(() => undefined)

@@ -1,6 +1,7 @@
 /** The agent of `serve --demo`. It is an agent host in this process, which fills every part of the page with data. */
 import { AsyncTaskAutoTrigger } from '../features/delivery/auto-trigger.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
+import { sleep } from '../system/abort.js'
 import { systemClock, type Clock } from '../system/clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { RunContext } from '../engine/runner.js'
@@ -18,22 +19,6 @@ const SCHEDULE_MS = 20_000
 const PICTURE =
   'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAIAAABqVuVZAAAA9ElEQVR4Ae3BsVEEMRREwXdTGwy2giAILEVACDJ+ENiKSAYREcFOIa4wdDXdj4+vb+KeCEuEJcISYYmwRFgiLBGWCEuEdfESZhvc6Kt4gjjfbIN7sw2ecHGy2Qa/MNsA+ir2ibDEsWYb7JhtsE+cabbBvtkGm0RYIiwRlghLhCXCEmGJsMSZ+ir29VVsEsfqq9jRV7FPhHVxsr4KmG1g9VX8lThfX8W9voonXLyEvor/IcISYYmwRFgiLBGWCEuEJcISYYmwRFgirMfb5ztxT4QlwhJhibBEWCIsEZYIS4QlwhJhibBEWCIsEZYIS4QlwhJh/QCkqSLVELJYTgAAAABJRU5ErkJggg=='
 
-/** Resolves after a time. Rejects when the signal aborts. */
-function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const stop = (): void => {
-      clock.clearTimeout(timer)
-      reject(signal.reason as Error)
-    }
-    const timer = clock.setTimeout(() => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    signal.addEventListener('abort', stop, { once: true })
-  })
-}
-
 /** Reports progress and writes output, step by step. */
 type Work = (steps: readonly string[], stepMs: number, context: RunContext) => Promise<void>
 
@@ -43,7 +28,7 @@ const workOn =
     for (const [index, message] of steps.entries()) {
       context.report({ progress: index, total: steps.length, message })
       context.append(`${message} …\n`)
-      await wait(clock, stepMs, context.signal)
+      await sleep(clock, stepMs, context.signal)
     }
     context.report({ progress: steps.length, total: steps.length })
   }
@@ -138,7 +123,7 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
     maxAsyncTasks: 3,
     whenFull: 'queue',
     isAgentBusy: () => isBusy,
-    triggerAgentTurn: () => wait(clock, 1000, stopped.signal),
+    triggerAgentTurn: () => sleep(clock, 1000, stopped.signal),
   })
   const manager = tasks.getAsyncTaskManager()
   // A second agent. Its model always fails, to show failed deliveries on the page.
@@ -164,14 +149,14 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
       if (!isDeploying) launch('deployer', 'Deploy the parcel service')
       const [name, goal] = goals[index % goals.length] ?? goals[0]
       launch(name, goal)
-      await wait(clock, LAUNCH_MS, stopped.signal)
+      await sleep(clock, LAUNCH_MS, stopped.signal)
     }
   }
   const alternating = async (): Promise<void> => {
     for (;;) {
-      await wait(clock, IDLE_MS, stopped.signal)
+      await sleep(clock, IDLE_MS, stopped.signal)
       isBusy = true
-      await wait(clock, BUSY_MS, stopped.signal)
+      await sleep(clock, BUSY_MS, stopped.signal)
       isBusy = false
       tasks.notifyIdle()
     }

@@ -3,6 +3,7 @@
  * in the same way as the host that started it.
  */
 import type { FSWatcher } from 'node:fs'
+import { whenAborted } from '../system/abort.js'
 import { clearLongTimeout, elapsedMs, setLongTimeout, systemClock, type LongTimer } from '../system/clock.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import { nodeBuiltin } from '../system/node-builtins.js'
@@ -106,6 +107,7 @@ class Follower {
   readonly #options: FollowOptions
   readonly #onEnd: (end: ProgramEnd) => void
   readonly #outputs: readonly FollowedOutput[]
+  readonly #stopListening: (() => void)[] = []
   readonly #watcher: FSWatcher | undefined
   #timer: LongTimer | undefined
   #killTimer: LongTimer | undefined
@@ -127,10 +129,8 @@ class Follower {
       { name: 'stderr', offset: 0, onChunk: options.onStderr },
     ]
     this.#watcher = watchFolder(folder, () => this.look())
-    if (options.signal.aborted) this.#requestStop('abort', options.signal.reason)
-    else options.signal.addEventListener('abort', this.#onAbort, { once: true })
-    if (options.left?.aborted === true) this.#leave()
-    else options.left?.addEventListener('abort', this.#leave, { once: true })
+    this.#stopListening.push(whenAborted(options.signal, this.#onAbort))
+    this.#stopListening.push(whenAborted(options.left, this.#leave))
   }
 
   /** Checks the files now, and again later. */
@@ -217,12 +217,12 @@ class Follower {
 
   /** Stops following the program, because the next process is to follow it. */
   readonly #leave = (): void => {
-    const { clock, signal } = this.#options
+    const { clock } = this.#options
     if (this.#stop !== undefined || this.#hasEnded) return
     this.#hasEnded = true
     this.#watcher?.close()
     clearLongTimeout(clock, this.#timer)
-    signal.removeEventListener('abort', this.#onAbort)
+    for (const stop of this.#stopListening) stop()
   }
 
   #reap(): void {
@@ -276,7 +276,7 @@ class Follower {
   }
 
   async #end(exit: number | undefined): Promise<void> {
-    const { clock, signal, left, program, onLost } = this.#options
+    const { clock, program, onLost } = this.#options
     this.#hasEnded = true
     this.#watcher?.close()
     clearLongTimeout(clock, this.#timer)
@@ -285,8 +285,7 @@ class Follower {
     }
     const detached = program === undefined ? [] : await this.#endLeft(program)
     clearLongTimeout(clock, this.#killTimer)
-    signal.removeEventListener('abort', this.#onAbort)
-    left?.removeEventListener('abort', this.#leave)
+    for (const stop of this.#stopListening) stop()
     this.#forget?.()
     this.#readOutputs()
     const lost = this.#outputs.filter((output) => !this.#readEnd(output))

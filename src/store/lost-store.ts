@@ -1,4 +1,5 @@
 /** Handles the loss of an open store. */
+import { whenAborted } from '../system/abort.js'
 import type { Store } from './store.js'
 
 export const STORE_LOST_REASON = 'the store was lost'
@@ -9,8 +10,5 @@ export const STORE_LOST_REASON = 'the store was lost'
  */
 export function whenLost({ lost }: Pick<Store, 'lost'>, onLost: (reason: unknown) => void): () => void {
   if (lost === undefined) return () => undefined
-  const listener = (): void => onLost(lost.reason)
-  if (lost.aborted) listener()
-  else lost.addEventListener('abort', listener, { once: true })
-  return () => lost.removeEventListener('abort', listener)
+  return whenAborted(lost, () => onLost(lost.reason))
 }

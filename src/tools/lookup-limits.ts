@@ -1,5 +1,6 @@
 /** Ends the lookup of a subagent, which may hang, when the call is aborted, the deadline of the task passes, or the manager is disposed. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { whenAborted } from '../system/abort.js'
 import { clearLongTimeout, setLongTimeout } from '../system/clock.js'
 import { DisposedError } from '../errors.js'
 
@@ -18,9 +19,7 @@ export async function withLookupLimits<T>(
   const { manager, timeoutMs = Infinity, signal } = limits
   const { clock, notifications$ } = manager.reads
   const controller = new AbortController()
-  const onAbort = (): void => controller.abort(signal?.reason)
-  signal?.addEventListener('abort', onAbort, { once: true })
-  if (signal?.aborted === true) onAbort()
+  const stopListening = whenAborted(signal, () => controller.abort(signal?.reason))
   const timeout = setLongTimeout(
     clock,
     () => controller.abort(new Error(`The lookup of the subagent did not end within ${timeoutMs / 1000} s.`)),
@@ -33,6 +32,6 @@ export async function withLookupLimits<T>(
   } finally {
     disposal.unsubscribe()
     clearLongTimeout(clock, timeout)
-    signal?.removeEventListener('abort', onAbort)
+    stopListening()
   }
 }

@@ -8,6 +8,7 @@
  * - On every connection, the `@xstate.actor` message of an actor comes before its other messages, and after that of its parent.
  * - The inspector does not keep a process alive, except during `close`, which has a time limit.
  */
+import { sleep } from '../../system/abort.js'
 import { systemClock, type Clock } from '../../system/clock.js'
 import { callIsolated } from '../../isolation/isolated-call.js'
 import { InvalidSettingError } from '../../errors.js'
@@ -192,7 +193,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
       const hasMore = pump()
       // `close` does not wait for a relay that is down, because it may never come back.
       if (isOver() || transport.state === 'down' || clock.now() >= deadline) break
-      await new Promise<void>((resolve) => clock.setTimeout(resolve, hasMore ? 0 : DRAIN_MS))
+      await sleep(clock, hasMore ? 0 : DRAIN_MS)
     }
     isClosed = true
     clock.clearTimeout(pumpTimer)

@@ -3,6 +3,7 @@
  * under this epoch. A process that was stopped for longer than its lease can therefore write nothing after another process has taken over.
  */
 import { hostname } from 'node:os'
+import { sleep } from '../../system/abort.js'
 import { elapsedMs, unrefTimer, type Clock } from '../../system/clock.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import type { StoreDatabase } from './store-database.js'
@@ -126,20 +127,6 @@ export const lostError = (name: string, why: string): StoreError =>
 
 /** @throws the reason of the signal, when it aborts */
 export const pause = (clock: Clock, ms: number, signal?: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clock.clearTimeout(timer)
-      reject(signal?.reason as Error)
-    }
-    const timer = clock.setTimeout(
-      () => {
-        signal?.removeEventListener('abort', stop)
-        resolve()
-      },
-      ms,
-      { name: 'wait for a store', kind: 'poll' },
-    )
-    signal?.addEventListener('abort', stop, { once: true })
-  })
+  sleep(clock, ms, signal, { name: 'wait for a store', kind: 'poll' })
 
 const holder = (): string => `process ${process.pid} on ${hostname()}`

@@ -1,4 +1,5 @@
 /** Waits for a database that another process has locked, without blocking the thread as the wait of SQLite does. */
+import { sleep } from '../../system/abort.js'
 import { elapsedMs, type Clock } from '../../system/clock.js'
 import { resultCode, SQLITE } from './sqlite-failure.js'
 
@@ -21,6 +22,6 @@ export async function whileLocked<Result>(clock: Clock, run: () => Result): Prom
     } catch (error) {
       if (resultCode(error) !== SQLITE.busy || elapsedMs(clock) >= until) throw error
     }
-    await new Promise<void>((resolve) => void clock.setTimeout(resolve, AGAIN_MS))
+    await sleep(clock, AGAIN_MS)
   }
 }
