@@ -1,7 +1,7 @@
 /** The features of every manager, in the order of their hooks. */
 import { abortLinks } from './families/abort-link.js'
 import { dependencies } from './dependencies/dependencies.js'
-import { deliveryStandings } from './delivery/delivery-standings.js'
+import { deliveryStates } from './delivery/delivery-states.js'
 import type { Feature, FeatureMaker } from '../async-tasks/feature.js'
 import { messaging } from './questions/inbox.js'
 import { runWaits } from './named-slots/run-waits.js'
@@ -58,7 +58,7 @@ const afterHandlers: Features = [
   taskHistory,
   pushSubscribers,
   pendingLaunches,
-  deliveryStandings,
+  deliveryStates,
   monitors,
   keptTurns,
   turnLaunches,

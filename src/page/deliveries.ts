@@ -2,7 +2,7 @@
  * The deliveries to each owner, and the messages that carried results. The page shows at most 1000 owners. Owners without owed results are removed
  * first. A run of a task is shown as an owner if results are owed to it, or if a message has carried results to it.
  */
-import { deliveryStandings } from '../features/delivery/delivery-standings.js'
+import { deliveryStates } from '../features/delivery/delivery-states.js'
 import { pushSubscribers } from '../features/delivery/push-subscribers.js'
 import { runOfOwner } from '../../machines/run-owner.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
@@ -57,9 +57,9 @@ export class Deliveries {
     this.#manager = manager
     this.#onChange = onChange
     this.#owners = new Versioned(versions)
-    const standings = manager.reads.use(deliveryStandings)
-    for (const owner of standings.owners()) this.#touch(owner)
-    this.#subscription = standings.changed$.subscribe((owner) => {
+    const states = manager.reads.use(deliveryStates)
+    for (const owner of states.owners()) this.#touch(owner)
+    this.#subscription = states.changed$.subscribe((owner) => {
       this.#touch(owner)
       onChange()
     })
@@ -216,23 +216,23 @@ export class Deliveries {
   #shown({ name, delivered, messages }: Owner): OwnerDelivery {
     const { reads } = this.#manager
     const { ledger } = reads
-    const standings = reads.use(deliveryStandings)
+    const states = reads.use(deliveryStates)
     const [owed, leased] = [ledger.countOf('owed', name), ledger.countOf('leased', name)]
-    const standing = standings.of(name)[0]
-    const state = stateOf(standing)
+    const delivery = states.of(name)[0]
+    const state = stateOf(delivery)
     return {
       owner: name,
       owed,
       leased,
       delivered,
       state,
-      ...(standing?.until !== undefined && { until: standing.until }),
+      ...(delivery?.until !== undefined && { until: delivery.until }),
       reason: reasonOf({
         name,
         owed,
         leased,
         state,
-        standing,
+        delivery,
         isPushed: reads.use(pushSubscribers).has(name),
         isDelivering: ledger.isDelivering(name),
         runId: runOfOwner(name),

@@ -1,11 +1,11 @@
 /** Describes the state of the deliveries to an owner, and why its results still wait. */
-import type { DeliveryStanding } from '../features/delivery/delivery-standings.js'
+import type { DeliveryState } from '../features/delivery/delivery-states.js'
 import { preview } from '../data/preview.js'
 import { sentText } from './texts.js'
 import type { OwnerDelivery } from './wire.js'
 
-export function stateOf(standing: DeliveryStanding | undefined): OwnerDelivery['state'] {
-  const path = standing?.path ?? 'detached'
+export function stateOf(delivery: DeliveryState | undefined): OwnerDelivery['state'] {
+  const path = delivery?.path ?? 'detached'
   if (path === 'dormant') return 'idle'
   if (path === 'backingOff') return 'backing-off'
   if (path.startsWith('delivering')) return 'delivering'
@@ -18,7 +18,7 @@ export interface Reasons {
   readonly owed: number
   readonly leased: number
   readonly state: OwnerDelivery['state']
-  readonly standing: DeliveryStanding | undefined
+  readonly delivery: DeliveryState | undefined
   readonly isPushed: boolean
   readonly isDelivering: boolean
   /** The id of the task whose run is the owner; undefined if the owner is not a run. */
@@ -26,7 +26,7 @@ export interface Reasons {
 }
 
 /** Explains why a result still waits, and what to do. */
-export function reasonOf({ name, owed, leased, state, standing, isPushed, isDelivering, runId }: Reasons): string {
+export function reasonOf({ name, owed, leased, state, delivery, isPushed, isDelivering, runId }: Reasons): string {
   if (owed + leased === 0) return 'No result waits for delivery.'
   switch (state) {
     case 'none':
@@ -44,11 +44,11 @@ export function reasonOf({ name, owed, leased, state, standing, isPushed, isDeli
       return 'The auto-trigger waits a moment for more tasks to end, and then sends their results in one message.'
     case 'busy':
       if (isDelivering) return 'Another message to this agent is being delivered. The next message is sent after that.'
-      return standing?.path === 'holding.waiting'
+      return delivery?.path === 'holding.waiting'
         ? 'The agent is busy. The message is sent when the agent reports that it is idle.'
         : 'The agent is busy (isAgentBusy). The auto-trigger checks again periodically; notifyIdle() sends the message at once.'
     case 'backing-off':
-      return `The agent has refused ${standing?.failures ?? 1} message(s) in a row, because triggerAgentTurn rejected or took too long. The auto-trigger tries again after the back-off; notifyIdle() tries at once.`
+      return `The agent has refused ${delivery?.failures ?? 1} message(s) in a row, because triggerAgentTurn rejected or took too long. The auto-trigger tries again after the back-off; notifyIdle() tries at once.`
     case 'delivering':
       return 'A message is being delivered: triggerAgentTurn has not settled.'
   }

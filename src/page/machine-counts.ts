@@ -1,5 +1,5 @@
 /** Counts the actors in each state of each machine. */
-import { deliveryStandings } from '../features/delivery/delivery-standings.js'
+import { deliveryStates } from '../features/delivery/delivery-states.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Journal } from './journal.js'
@@ -35,8 +35,8 @@ function taskCounts(journal: Journal<PageEntry>, kind: PageTaskKind): Record<str
 }
 
 function* deliveryPaths({ reads }: AsyncTaskManager): Generator<string, void> {
-  const standings = reads.use(deliveryStandings)
-  for (const owner of standings.owners()) for (const { path } of standings.of(owner)) yield path
+  const states = reads.use(deliveryStates)
+  for (const owner of states.owners()) for (const { path } of states.of(owner)) yield path
 }
 
 function countOf(paths: Iterable<string>): Record<string, number> {

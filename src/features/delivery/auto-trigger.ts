@@ -5,7 +5,7 @@
 import { accepting } from './accepting.js'
 import { isOwing } from './leases.js'
 import { omitUndefined } from '../../data/omit-undefined.js'
-import { deliveryStandings } from './delivery-standings.js'
+import { deliveryStates } from './delivery-states.js'
 import { pushSubscribers } from './push-subscribers.js'
 import { wakeUps } from './wake-ups.js'
 import { map, merge, Subject, type Subscription } from 'rxjs'
@@ -264,11 +264,11 @@ export class AsyncTaskAutoTrigger {
     this.#delivery = delivery
     const { clock } = this.#registry
     // A delivery in progress continues after unsubscribing, but ends with the registry.
-    const standing = this.#registry.use(deliveryStandings).open(this.#owner, clock, () => this.#close())
+    const state = this.#registry.use(deliveryStates).open(this.#owner, clock, () => this.#close())
     delivery.subscribe({
-      next: (snapshot) => standing.set(snapshot),
+      next: (snapshot) => state.set(snapshot),
       complete: () => {
-        standing.close()
+        state.close()
         // A callback may unsubscribe and subscribe again. The new subscription then uses the old delivery. When that has ended, a new delivery is
         // needed.
         if (this.#isSubscribed && this.#delivery === delivery) this.#start()

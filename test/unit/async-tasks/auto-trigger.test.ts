@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { setUpTrigger } from './trigger-host.js'
 import { createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
-import { deliveryStandings } from '../../../src/features/delivery/delivery-standings.js'
+import { deliveryStates } from '../../../src/features/delivery/delivery-states.js'
 import { pushSubscribers } from '../../../src/features/delivery/push-subscribers.js'
 
 describe('a delivery', () => {
@@ -646,11 +646,11 @@ describe('what is left of a trigger', () => {
       turns[index]!.accept()
       await clock.advance(0)
     }
-    expect([...manager.registry.use(deliveryStandings).owners()]).toEqual(['main'])
+    expect([...manager.registry.use(deliveryStates).owners()]).toEqual(['main'])
     ends[1]!()
     complete('c')
     await clock.advance(60_000)
-    expect([turns.length, clock.pending, [...manager.registry.use(deliveryStandings).owners()]]).toEqual([2, 0, []])
+    expect([turns.length, clock.pending, [...manager.registry.use(deliveryStates).owners()]]).toEqual([2, 0, []])
   })
 
   it.each(['dormant', 'gathering', 'polling', 'delivering', 'backing off'])(
@@ -679,7 +679,7 @@ describe('what is left of a trigger', () => {
           await clock.advance(0)
           if (how === 'unsubscribed') expect(deliveryOf('a')).toBe('delivered')
         }
-        expect([how, clock.pending, [...manager.registry.use(deliveryStandings).owners()]]).toEqual([how, 0, []])
+        expect([how, clock.pending, [...manager.registry.use(deliveryStates).owners()]]).toEqual([how, 0, []])
         await clock.advance(120_000)
         expect(turns).toHaveLength(state === 'delivering' || state === 'backing off' ? 1 : 0)
       }

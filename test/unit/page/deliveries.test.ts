@@ -4,7 +4,7 @@ import { AsyncTaskManager, createAgentTasks, type AsyncTaskManagerOptions, type 
 import { createManualClock } from 'agent-tasks/testing'
 import { PageState } from '../../../src/page/page-state.js'
 import type { OwnerDelivery } from '../../../src/page/wire.js'
-import { deliveryStandings } from '../../../src/features/delivery/delivery-standings.js'
+import { deliveryStates } from '../../../src/features/delivery/delivery-states.js'
 import { waitFor } from '../../support/wait-for.js'
 import { ownerOfRun } from '../../../src/parts.js'
 
@@ -78,8 +78,8 @@ describe('the owners', () => {
     const { manager, owe } = withState()
     for (const name of names(0, 1100)) owe(name)
     const { ledger } = manager.registry
-    const standings = manager.registry.use(deliveryStandings)
-    const spies = [vi.spyOn(ledger, 'countOf'), vi.spyOn(standings, 'of')]
+    const states = manager.registry.use(deliveryStates)
+    const spies = [vi.spyOn(ledger, 'countOf'), vi.spyOn(states, 'of')]
     for (const name of names(1100, 1200)) owe(name)
     for (const name of names(0, 100)) manager.markNotified(`task-of-${name}`)
     expect(spies.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBeLessThan(200 * 20)

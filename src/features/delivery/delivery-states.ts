@@ -5,7 +5,7 @@ import type { Clock } from '../../system/clock.js'
 import type { Feature } from '../../async-tasks/feature.js'
 
 /** The state of the deliveries of one auto-trigger. */
-export interface DeliveryStanding {
+export interface DeliveryState {
   /** The state of the delivery machine, with dots between nested states, such as `holding.polling`. */
   readonly path: string
   /** When the machine will leave the state by a timer, in ms since the epoch; undefined if it waits for an event. */
@@ -15,22 +15,22 @@ export interface DeliveryStanding {
 }
 
 /** Where one auto-trigger records its state. */
-export interface OpenStanding {
+export interface OpenState {
   set(snapshot: DeliverySnapshot): void
   close(): void
 }
 
 /** The last snapshot of a delivery machine, and when it entered its state. */
-interface Standing {
+interface KnownState {
   readonly snapshot: DeliverySnapshot
   readonly at: number
 }
 
 /** The states of all auto-triggers that are subscribed or have a message in flight. */
-export class DeliveryStandings implements Feature {
+export class DeliveryStates implements Feature {
   /** Emits the owner whose state has changed. Subscribers must not throw. */
   readonly changed$ = new Subject<string>()
-  readonly #snapshots = new Map<string, Map<OpenStanding, Standing>>()
+  readonly #snapshots = new Map<string, Map<OpenState, KnownState>>()
   /** What is called when the registry is disposed, for each open entry. */
   readonly #closers = new Set<() => void>()
   #isDisposed = false
@@ -39,29 +39,29 @@ export class DeliveryStandings implements Feature {
    * Creates the entry of an auto-trigger.
    * @param onDisposed called when the registry is disposed before the entry is closed
    */
-  open(owner: string, clock: Clock, onDisposed: () => void): OpenStanding {
-    const standings = this.#snapshots.get(owner) ?? new Map<OpenStanding, Standing>()
-    this.#snapshots.set(owner, standings)
+  open(owner: string, clock: Clock, onDisposed: () => void): OpenState {
+    const states = this.#snapshots.get(owner) ?? new Map<OpenState, KnownState>()
+    this.#snapshots.set(owner, states)
     if (this.#isDisposed) onDisposed()
     else this.#closers.add(onDisposed)
     let last: string | undefined
-    const standing: OpenStanding = {
+    const state: OpenState = {
       set: (snapshot) => {
         const path = pathOf(snapshot.value)
         // Each poll enters the same state again. That is not a change.
         if (path === last) return
         last = path
-        standings.set(standing, { snapshot, at: clock.now() })
+        states.set(state, { snapshot, at: clock.now() })
         if (this.changed$.observed) this.changed$.next(owner)
       },
       close: () => {
         this.#closers.delete(onDisposed)
-        standings.delete(standing)
-        if (standings.size === 0 && this.#snapshots.get(owner) === standings) this.#snapshots.delete(owner)
+        states.delete(state)
+        if (states.size === 0 && this.#snapshots.get(owner) === states) this.#snapshots.delete(owner)
         if (this.changed$.observed) this.changed$.next(owner)
       },
     }
-    return standing
+    return state
   }
 
   owners(): Iterable<string> {
@@ -69,8 +69,8 @@ export class DeliveryStandings implements Feature {
   }
 
   /** Returns the states of an owner's auto-triggers. */
-  of(owner: string): readonly DeliveryStanding[] {
-    return Array.from(this.#snapshots.get(owner)?.values() ?? [], ({ snapshot, at }) => standingOf(snapshot, at))
+  of(owner: string): readonly DeliveryState[] {
+    return Array.from(this.#snapshots.get(owner)?.values() ?? [], ({ snapshot, at }) => stateAt(snapshot, at))
   }
 
   disposed(): void {
@@ -81,9 +81,9 @@ export class DeliveryStandings implements Feature {
   }
 }
 
-export const deliveryStandings = (): DeliveryStandings => new DeliveryStandings()
+export const deliveryStates = (): DeliveryStates => new DeliveryStates()
 
-function standingOf({ value, context: { timing, failures } }: DeliverySnapshot, at: number): DeliveryStanding {
+function stateAt({ value, context: { timing, failures } }: DeliverySnapshot, at: number): DeliveryState {
   const path = pathOf(value)
   const backOffMs = Math.min(timing.retryMaxMs, timing.retryInitialMs * 2 ** Math.max(0, failures - 1))
   const until =

@@ -1,31 +1,31 @@
 /** How the deliveries of an owner stand, and what is left of them when nothing delivers to it any more. */
 import { expect, it, onTestFinished } from 'vitest'
 import type { AutoTriggerOptions } from '../../../src/features/delivery/auto-trigger.js'
-import { deliveryStandings } from '../../../src/features/delivery/delivery-standings.js'
+import { deliveryStates } from '../../../src/features/delivery/delivery-states.js'
 import { setUpTrigger } from './trigger-host.js'
 
 function setUp(options: AutoTriggerOptions = {}) {
   let isBusy = false
   const host = setUpTrigger({ isAgentBusy: () => isBusy, ...options })
-  const standings = host.manager.registry.use(deliveryStandings)
+  const states = host.manager.registry.use(deliveryStates)
   const changes: string[] = []
   const follow = (): void => {
-    const subscription = standings.changed$.subscribe((owner) => {
-      const all = standings.of(owner).map(({ path, until, failures }) => `${path} ${until ?? '-'} ${failures}`)
+    const subscription = states.changed$.subscribe((owner) => {
+      const all = states.of(owner).map(({ path, until, failures }) => `${path} ${until ?? '-'} ${failures}`)
       changes.push(`${owner}: ${all.join(', ')}`)
     })
     onTestFinished(() => subscription.unsubscribe())
   }
-  return { ...host, standings, changes, follow, setBusy: (busy: boolean) => (isBusy = busy) }
+  return { ...host, states, changes, follow, setBusy: (busy: boolean) => (isBusy = busy) }
 }
 
 it('are shown with the states of the trigger, their ends and the failures in a row, each once', async () => {
-  const { clock, turns, createTrigger, complete, standings, changes, follow, setBusy } = setUp({
+  const { clock, turns, createTrigger, complete, states, changes, follow, setBusy } = setUp({
     deliveryTimeoutMs: 60_000,
   })
   follow()
   const unsubscribe = createTrigger().subscribe()
-  expect([...standings.owners()]).toEqual(['main'])
+  expect([...states.owners()]).toEqual(['main'])
   setBusy(true)
   complete('a')
   // It is asked three times whether the agent is busy.
@@ -46,49 +46,49 @@ it('are shown with the states of the trigger, their ends and the failures in a r
   await clock.advance(0)
   expect(changes.splice(0).at(-1)).toBe('main: dormant - 0')
   unsubscribe()
-  expect([changes.at(-1), [...standings.owners()], standings.of('main')]).toEqual(['main: ', [], []])
+  expect([changes.at(-1), [...states.owners()], states.of('main')]).toEqual(['main: ', [], []])
 })
 
 it('wait no longer than the longest back-off, and have no end without a time limit', async () => {
-  const { clock, turns, createTrigger, complete, standings } = setUp({ retry: { initialMs: 400, maxMs: 1000 } })
+  const { clock, turns, createTrigger, complete, states } = setUp({ retry: { initialMs: 400, maxMs: 1000 } })
   onTestFinished(createTrigger().subscribe())
   complete('a')
   const waits: (number | undefined)[] = []
   for (let round = 0; round < 4; round += 1) {
     await clock.advance(round === 0 ? 0 : 1000)
-    expect(standings.of('main')).toEqual([{ path: 'delivering.attended', until: undefined, failures: round }])
+    expect(states.of('main')).toEqual([{ path: 'delivering.attended', until: undefined, failures: round }])
     turns[round]?.refuse()
     await clock.advance(0)
-    waits.push((standings.of('main')[0]?.until ?? NaN) - clock.now())
+    waits.push((states.of('main')[0]?.until ?? NaN) - clock.now())
   }
   expect(waits).toEqual([400, 800, 1000, 1000])
 })
 
 it('are those of each trigger of an owner, until its last one ends', async () => {
-  const { clock, turns, createTrigger, complete, standings, follow, changes } = setUp()
+  const { clock, turns, createTrigger, complete, states, follow, changes } = setUp()
   const ends = [createTrigger().subscribe(), createTrigger().subscribe(), createTrigger({ owner: 'other' }).subscribe()]
   complete('a')
   await clock.advance(0)
   // Nobody looked at them until now.
   follow()
-  expect([...standings.owners()].sort()).toEqual(['main', 'other'])
-  expect(standings.of('main').map(({ path }) => path)).toContain('delivering.attended')
-  expect(standings.of('nobody')).toEqual([])
+  expect([...states.owners()].sort()).toEqual(['main', 'other'])
+  expect(states.of('main').map(({ path }) => path)).toContain('delivering.attended')
+  expect(states.of('nobody')).toEqual([])
   ends[2]?.()
-  expect([...standings.owners()]).toEqual(['main'])
+  expect([...states.owners()]).toEqual(['main'])
   expect(changes.at(-1)).toBe('other: ')
   // The message that is in flight keeps its place.
   for (const end of ends) end()
-  expect([...standings.owners()]).toEqual(['main'])
+  expect([...states.owners()]).toEqual(['main'])
   turns[0]?.accept()
   await clock.advance(0)
-  expect([[...standings.owners()], clock.pending]).toEqual([[], 0])
+  expect([[...states.owners()], clock.pending]).toEqual([[], 0])
 })
 
 it('end with their manager', async () => {
-  const { manager, standings } = setUp()
+  const { manager, states } = setUp()
   let isEnded = false
-  standings.changed$.subscribe({ complete: () => (isEnded = true) })
+  states.changed$.subscribe({ complete: () => (isEnded = true) })
   await manager.dispose()
   expect(isEnded).toBe(true)
 })
