@@ -3,7 +3,7 @@
  *
  * T1  A task ends in exactly one of completed, failed, cancelled. Later events have no effect.
  * T2  The event that ends a task determines its status, output and error.
- * T3  After its deadline a task can only fail or be retried, unless it is cancelled first.
+ * T3  After its deadline a task can only fail or be retried, unless it is cancelled first, or its run has offered an output before (T9).
  * T4  An overdue task fails when its run reports its end, or when its grace period has passed. The error names the limit. A returned output is kept
  *     as late output.
  * T5  A task that waits for an answer is still running. It can end in any way, and its deadline continues.
@@ -12,6 +12,8 @@
  * T7  A task that waits for a slot or for other tasks can start, fail or be cancelled. Reports of an earlier run have no effect.
  * T8  A task that exceeds a budget may still complete until it is stopped, and is not retried. Once stopped, it fails like an overdue task, with an
  *     error that names the budget.
+ * T9  If a run has offered an output before it was stopped by a limit, the task completes with the last such output, and is not retried. The field
+ *     `terminate_reason` names the limit. An output that is offered later has no effect.
  *
  * The registry keeps the time and the queue. It sends `task.start`, `deadline.passed` and `grace.passed`. A task starts in the state `running`. If
  * there is no slot, it moves to `queued` at once. Most tasks never wait, so that is cheaper than starting in `queued`.
@@ -58,6 +60,7 @@ export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
   | ({ readonly type: 'task.fail' } & TaskFailure)
   | { readonly type: 'task.cancel'; readonly reason?: string }
+  | { readonly type: 'task.offer'; readonly output: OutputObject }
   | { readonly type: 'task.queue' }
   | { readonly type: 'task.start' }
   | { readonly type: 'budget.exceeded'; readonly message: string; readonly errorCode?: string }
@@ -74,6 +77,8 @@ export interface AsyncTaskContext extends AsyncTaskInput {
   readonly questions: readonly TaskQuestion[]
   /** How many questions the task has asked so far. */
   readonly asked: number
+  /** The output with which the task completes if a limit stops its run. */
+  readonly offered?: OutputObject | undefined
   /** The exceeded budget, in words, and the code of the error about it. Absent if no budget is exceeded. */
   readonly excess?: string
   readonly excessCode?: string
@@ -116,6 +121,14 @@ function stopOf({ timeoutMs = 0, excess, excessCode }: AsyncTaskContext, event: 
   return { status: 'failed', error: late, errorCode, lateOutput: event.output }
 }
 
+/** The end of a task that a limit has stopped after its run had offered an output. */
+const toOffered = {
+  guard: 'hasOffered',
+  target: '#asyncTask.completed',
+  actions: 'keepOffered',
+  description: 'The run had offered an output before it was stopped.',
+} as const
+
 export const asyncTaskMachine = setup({
   types: {
     context: {} as AsyncTaskContext,
@@ -129,13 +142,22 @@ export const asyncTaskMachine = setup({
     isOpen: ({ context, event }) =>
       event.type === 'task.answer' && context.questions.some(({ id }) => id === event.questionId),
     isAsking: ({ context }) => context.questions.length > 0,
-    isWithinBudget: ({ context }) => context.excess === undefined,
+    hasOffered: ({ context }) => context.offered !== undefined,
+    mayRepeat: ({ context: { excess, offered } }) => excess === undefined && offered === undefined,
   },
   actions: {
     keepOutput: assign({
       settlement: ({ event }): Settlement => ({
         status: 'completed',
         output: event.type === 'task.complete' ? event.output : {},
+      }),
+    }),
+    setOffered: assign({ offered: ({ event }) => (event.type === 'task.offer' ? event.output : undefined) }),
+    dropOffered: assign({ offered: undefined }),
+    keepOffered: assign({
+      settlement: ({ context: { offered, excessCode = TASK_TIMEOUT } }): Settlement => ({
+        status: 'completed',
+        output: { ...offered, terminate_reason: excessCode },
       }),
     }),
     keepError: assign({
@@ -189,6 +211,7 @@ export const asyncTaskMachine = setup({
           description: 'The run threw or could not start, or the task has waited too long.',
         },
         'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
+        'task.offer': { actions: 'setOffered', description: 'The run has an output, and goes on.' },
       },
       states: {
         queued: {
@@ -202,6 +225,7 @@ export const asyncTaskMachine = setup({
               description: 'A question of a durable task was answered. The next run receives the answer.',
             },
             'task.complete': { description: 'An earlier run returned. Its result is ignored.' },
+            'task.offer': { description: 'An earlier run offered an output. It is ignored.' },
           },
         },
         running: {
@@ -212,10 +236,15 @@ export const asyncTaskMachine = setup({
             description: 'The last run of a durable task left a question open.',
           },
           on: {
-            'task.queue': {
-              target: 'queued',
-              description: 'No slot is free, or the run has failed and will be retried.',
-            },
+            'task.queue': [
+              {
+                guard: 'hasOffered',
+                target: 'queued',
+                actions: 'dropOffered',
+                description: 'The run has failed after it had offered an output, and will be retried.',
+              },
+              { target: 'queued', description: 'No slot is free, or the run has failed and will be retried.' },
+            ],
             'budget.exceeded': {
               target: 'wrapping',
               actions: 'keepExcess',
@@ -248,7 +277,7 @@ export const asyncTaskMachine = setup({
             ],
             'task.queue': {
               target: 'queued',
-              actions: ['leaveQuestions', 'publishQuestions'],
+              actions: ['dropOffered', 'leaveQuestions', 'publishQuestions'],
               description:
                 'The run has failed and will be retried. Its questions are withdrawn; those of a durable task stay open.',
             },
@@ -272,34 +301,48 @@ export const asyncTaskMachine = setup({
           },
         },
         stopping: {
-          description: 'The time limit has passed. The run is asked to stop, and the task can no longer complete.',
+          description:
+            'A limit has passed. The run is asked to stop. The task can only complete with what the run has offered.',
           entry: 'requestAbort',
           on: {
             'task.queue': {
-              guard: 'isWithinBudget',
+              guard: 'mayRepeat',
               target: 'queued',
               description: 'The run stopped within its grace period and will be retried.',
             },
-            'task.complete': {
-              target: '#asyncTask.failed',
-              actions: 'keepStop',
-              description: 'The run returned too late. Its output is kept as late output.',
-            },
-            'task.fail': {
-              target: '#asyncTask.failed',
-              actions: 'keepStop',
-              description: 'The run stopped. The error includes its report.',
-            },
-            'grace.passed': {
-              target: '#asyncTask.failed',
-              actions: 'keepStop',
-              description: 'The run did not stop within its grace period.',
-            },
+            'task.offer': { description: 'The run offers an output too late. It is ignored.' },
+            'task.complete': [
+              toOffered,
+              {
+                target: '#asyncTask.failed',
+                actions: 'keepStop',
+                description: 'The run returned too late. Its output is kept as late output.',
+              },
+            ],
+            'task.fail': [
+              toOffered,
+              {
+                target: '#asyncTask.failed',
+                actions: 'keepStop',
+                description: 'The run stopped. The error includes its report.',
+              },
+            ],
+            'grace.passed': [
+              toOffered,
+              {
+                target: '#asyncTask.failed',
+                actions: 'keepStop',
+                description: 'The run did not stop within its grace period.',
+              },
+            ],
           },
         },
       },
     },
-    completed: { type: 'final', description: 'The run returned an output.' },
+    completed: {
+      type: 'final',
+      description: 'The run returned an output, or has offered one before a limit stopped it.',
+    },
     failed: { type: 'final', description: 'The run threw, could not start, or exceeded a limit.' },
     cancelled: { type: 'final', description: 'The task was cancelled. Later results of its run are dropped.' },
   },

@@ -13,6 +13,7 @@ import { askQuestion } from '../features/questions/questions.js'
 import { unawaited } from '../isolation/unawaited.js'
 import { sessionSchema } from '../protocol/async-tasks.js'
 import { spendSchema } from '../protocol/budget.js'
+import { toOutput } from '../protocol/outcomes.js'
 import { parseInput } from '../protocol/parse.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { RunAbort, RunScope } from './run-scope.js'
@@ -63,6 +64,10 @@ export function contextOf(
     spend: (amount) => {
       const spent = parseInput(spendSchema(), amount, 'amount')
       if (scope.isCurrent && entry.ref !== undefined) registry.spend(entry, spent)
+    },
+    offer: (output) => {
+      const offered = toOutput(output)
+      if (scope.isCurrent) registry.batch(() => entry.ref?.send({ type: 'task.offer', output: offered }))
     },
     launch: (child, childRunner) => {
       if (!scope.isCurrent) throw endedError(id)

@@ -182,7 +182,9 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun & { readonly st
   const plan = plans.get(entry)
   if (plan?.retry === undefined || entry.ref === undefined) return false
   const isOverdue = isStopping(entry.ref)
-  const isOverBudget = entry.ref.getSnapshot().context.excess !== undefined
+  const { excess, offered } = entry.ref.getSnapshot().context
+  if (isOverdue && offered !== undefined) return false
+  const isOverBudget = excess !== undefined
   const delayMs = retryDelay(plan.retry, { ...ended, isOverdue, isOverBudget })
   if (delayMs === undefined) return false
   const { outcome, stops } = ended

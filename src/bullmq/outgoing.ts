@@ -12,7 +12,7 @@ export const ENTRY_BYTES = 64
 const PART_BYTES = 65_536
 
 /** The kinds of updates that are written as entries of a stream: output, and reports of a field. */
-export type SaidText = 'output' | ReportedField
+export type SaidText = 'output' | 'offer' | ReportedField
 
 export interface OutgoingItem {
   readonly what: SaidText | 'set' | 'delete'
@@ -48,7 +48,7 @@ export class Outgoing {
   }
 
   /** Adds a report. Replaces the previous item if that is a report of the same field. */
-  report(field: ReportedField, value: string): void {
+  report(field: Exclude<SaidText, 'output'>, value: string): void {
     if (this.#items.at(-1)?.what === field) this.#replaceLast(field, value)
     else this.#push(field, '', value)
     this.#drop()

@@ -216,6 +216,7 @@ class RemoteRun {
     for (const [id, [what, text = '']] of entries) {
       this.#cursor = id
       if (what === 'output') context.append(text)
+      if (what === 'offer') context.offer(parseOrUndefined(text) as OutputObject)
       const field = REPORTED_FIELDS.find((reported) => reported === what)
       if (field !== undefined) context[RECORD_FIELDS[field].method](parseOrUndefined(text) as never)
     }

@@ -11,7 +11,7 @@ import type { ResolvedRunner, RunContext, RunInput } from '../engine/runner.js'
 import { AgentTasksError, FamilyError, InvalidInputError, QuestionWithdrawnError } from '../errors.js'
 import { spendSchema, type SpentAmount } from '../protocol/budget.js'
 import { jsonBytes } from '../data/json-size.js'
-import { describeFailure } from '../protocol/outcomes.js'
+import { describeFailure, toOutput } from '../protocol/outcomes.js'
 import { parseInput } from '../protocol/parse.js'
 import { toPlainData } from '../data/plain-data.js'
 import { taskAnswerSchema, taskQuestionSchema, type TaskQuestionInput } from '../protocol/task-questions.js'
@@ -254,6 +254,8 @@ export class WorkerRun {
       ),
       append: (text) => this.#send(() => this.#outgoing.append(text)),
       spend: (amount) => this.#spend(amount),
+      offer: (output) =>
+        this.#send(() => this.#outgoing.report('offer', JSON.stringify(toPlainData(toOutput(output))))),
       ask: (question, options) => this.#ask(question, options?.signal),
       setSession: () => undefined,
       messages: takesMessages ? this.#messages() : new Inbox().open(),

@@ -1,7 +1,7 @@
 /** Splits a stream of text into lines. */
 
 /** How much of an unfinished line is kept until its end arrives, in UTF-16 units. What exceeds that is dropped. */
-const MAX_LINE_CHARS = 65_536
+export const MAX_LINE_CHARS = 65_536
 
 export interface LineSplitter {
   push(text: string): void

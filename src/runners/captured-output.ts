@@ -3,10 +3,11 @@ import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
 import { nodeBuiltin } from '../system/node-builtins.js'
 import { preview } from '../data/preview.js'
-import { createLineSplitter } from '../data/lines.js'
+import { createLineSplitter, MAX_LINE_CHARS } from '../data/lines.js'
 import { leftOut, LOST_OUTPUT, needsWholeOutput, type KeptText } from './output-parsers.js'
 import { ProcessError } from './process-error.js'
-import { followSession } from './printed-session.js'
+import { resultSoFar } from './agents/agent-output.js'
+import { followSession, printedText } from './printed-session.js'
 import type { ProcessSettings } from './process-options.js'
 
 /** How much of stderr is kept, in bytes. It is enough for the part of stderr that an error includes. */
@@ -35,11 +36,13 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
   const lines = progressLines(settings, context)
   const cwd = (): string => nodeBuiltin('node:path').resolve(settings.cwd ?? '.')
   const noteSession = (id: string): void => context.setSession(id, { cwd: cwd() })
+  const results = printedResults(settings, () => stdout.read().text, context)
   const session = settings.session && followSession(settings.session.from, noteSession)
   const stdout = openStream(maxOutputBytes, (text) => {
     context.append(text)
     lines?.push(text)
     session?.push(text)
+    results?.push(text)
   })
   const stderr = openStream(STDERR_BYTES, (text) => context.append(text))
   let isLost = false
@@ -104,6 +107,17 @@ export function keptText({ bytes, start }: ByteTail): KeptText {
   let first = 0
   if (start > 0) while (isContinuation(bytes[first])) first += 1
   return { text: new TextDecoder().decode(bytes.subarray(first)), droppedBytes: start + first }
+}
+
+/** Offers each result of an agent that may go on after it. */
+function printedResults({ preset, command }: ProcessSettings, printed: () => string, context: RunContext) {
+  if (preset?.goesOn !== true) return undefined
+  return createLineSplitter((line) => {
+    // A line of this length may have been cut.
+    if (line.length < MAX_LINE_CHARS && printedText(preset.result, line) === undefined) return
+    const output = resultSoFar(preset, { command, stdout: printed(), stderr: '' })
+    if (output !== undefined) context.offer(output)
+  })
 }
 
 function progressLines({ progress }: ProcessSettings, context: RunContext) {

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TaskHandle } from '../../src/index.js'
+import { AGENT_PRESETS } from '../../src/protocol/agents/presets.js'
 import { endless, endlessCommand, until } from './processes.js'
 import { errorText } from './model/server.js'
 import type { Stage } from './stage.js'
@@ -92,6 +93,22 @@ const deadline: AgentCase = {
     assert.equal('errorCode' in record ? record.errorCode : '', 'TASK_TIMEOUT')
     assert.equal(endless(stage.mark).length, 0, 'its command runs on')
     return `failed, ${Date.now() - startedAt - limitMs} ms later`
+  },
+}
+
+const deadlineAfterResult: AgentCase = {
+  name: 'deadline after a printed result',
+  run: async (stage) => {
+    const { preset } = stage.agent
+    if (preset === undefined || AGENT_PRESETS[preset].goesOn !== true) return 'has its result when it ends'
+    const call = JSON.stringify({ command: endlessCommand(stage.mark), description: 'waits', run_in_background: true })
+    const goal = `[[tool Bash ${call}]] [[say the result]]`
+    const task = stage.launch(goal, { access: 'full' }, { timeoutMs: 10_000 })
+    const output = (await task.result) as { final_message?: string; terminate_reason?: string }
+    assert.equal(output.final_message, 'the result')
+    assert.equal(output.terminate_reason, 'TASK_TIMEOUT', 'it has ended before its deadline')
+    assert.equal(endless(stage.mark).length, 0, 'its command runs on')
+    return 'completed with the result'
   },
 }
 
@@ -248,6 +265,7 @@ export const CASES: readonly AgentCase[] = [
   progress,
   cancel,
   deadline,
+  deadlineAfterResult,
   access,
   permission,
   continued,

@@ -14,7 +14,7 @@ import { cacheFolder, install, pinned, type InstalledProgram } from './install.j
 import { startScriptedModel } from './model/server.js'
 import { agentsPage } from './page.js'
 import type { AgentRow } from './rows.js'
-import { openStage } from './stage.js'
+import { openStage, RUN_PREFIX } from './stage.js'
 
 /** How many cases of one agent run at once. */
 const AT_ONCE = 2
@@ -48,7 +48,7 @@ for (const agent of chosen) {
   if (installed !== undefined) rows.push(await rowOf(agent, installed))
 }
 await model.close()
-for (const left of readdirSync(cacheFolder).filter((name) => name.startsWith('run-'))) {
+for (const left of readdirSync(cacheFolder).filter((name) => name.startsWith(RUN_PREFIX))) {
   rmSync(join(cacheFolder, left), { recursive: true, force: true })
 }
 if (args.includes('--write') && failed === 0 && names.length === 0 && only === '' && !isLatest) {

@@ -12,6 +12,9 @@ const OWN = /^(ANTHROPIC|CLAUDE|OPENAI|CODEX|GEMINI|GOOGLE|QWEN|OPENCODE|COPILOT
 
 const hostOf = (runner: OutputRunner) => createAgentTasks({ subagents: { agent: runner } })
 
+/** What the names of this process's folders begin with: several suites may run at once. */
+export const RUN_PREFIX = `run-${process.pid}-`
+
 export interface Stage {
   readonly agent: TestedAgent
   readonly model: ScriptedModel
@@ -28,7 +31,7 @@ export interface Stage {
 
 /** Makes the folders of one case. */
 export function openStage(agent: TestedAgent, command: string, model: ScriptedModel): Stage {
-  const folder = mkdtempSync(join(cacheFolder, 'run-'))
+  const folder = mkdtempSync(join(cacheFolder, RUN_PREFIX))
   const [home, cwd] = [join(folder, 'home'), join(folder, 'project')]
   mkdirSync(home)
   mkdirSync(cwd)

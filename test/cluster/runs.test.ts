@@ -49,6 +49,20 @@ describe('a task on a worker', () => {
     expect(seen.at(-1)).toBe(50)
   })
 
+  it('W2, T9: offers an output, with which the task completes when its deadline comes', async () => {
+    const fleet = await startFleet()
+    await fleet.worker((_input, { offer, signal }) => {
+      offer('so far')
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+    })
+    const manager = fleet.manager()
+    const { id } = manager.launch({ ...launch, timeoutMs: 3000 }, fleet.runnerOf())
+    expect(await settled(manager, id)).toMatchObject({
+      status: 'completed',
+      output: { final_message: 'so far', terminate_reason: 'TASK_TIMEOUT' },
+    })
+  })
+
   it('W2: asks questions, and gets their answers', async () => {
     const fleet = await startFleet()
     await fleet.worker(async (_input, context) => {

@@ -9,6 +9,7 @@ export interface RecordedContext extends RunContext {
   readonly controller: AbortController
   /** The sessions that the run has recorded. */
   readonly sessions: TaskSession[]
+  readonly offered: readonly unknown[]
   /** What was reported, in order. */
   readonly reported: unknown[]
   /** All text appended so far. */
@@ -38,6 +39,7 @@ const noFamily: Pick<RunContext, 'launch' | 'children'> = {
 export function createRunContext(): RecordedContext {
   const controller = new AbortController()
   const sessions: TaskSession[] = []
+  const offered: unknown[] = []
   const reported: unknown[] = []
   const waiting: { readonly text: string; readonly resolve: () => void }[] = []
   let output = ''
@@ -63,6 +65,8 @@ export function createRunContext(): RecordedContext {
     sleep: () => Promise.resolve(),
     waitFor: () => Promise.resolve(undefined),
     spend: () => undefined,
+    offered,
+    offer: (output) => void offered.push(output),
     wrapUp: new AbortController().signal,
     printed: (text) =>
       new Promise((resolve) => {

@@ -50,6 +50,12 @@ export const agentPresetSchema = lazily(() =>
       .describe('A regular expression: what the agent prints when it does not run because the folder is not trusted.'),
     session: printedFieldSchema().describe('Where stdout has the ID of the session.'),
     result: printedFieldSchema().describe('Where stdout has the text of the result. The last one counts.'),
+    goesOn: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether the agent may go on after it has printed a result. If a limit then stops it, the task completes with the last result.',
+      ),
     isInParts: z
       .boolean()
       .default(false)

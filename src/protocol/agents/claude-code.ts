@@ -14,6 +14,8 @@ export const claudeCode: AgentPreset = {
   },
   session: 'jsonl:system/session_id',
   result: 'jsonl:result/result',
+  // It waits for its background shells, and may then ask the model again and print another result.
+  goesOn: true,
   done: 'jsonl:result/subtype',
   // Also with exit code 0. When the turns are used up, the line has `errors` and no result.
   failure: ['jsonl:result[is_error=true]/subtype'],

@@ -31,7 +31,10 @@ interface AgentOutput extends OutputObject {
 export function readAgentOutput(preset: AgentPresetData, end: ProgramEnd, remains: ProgramRemains): AgentOutput {
   const error = agentError(preset, end, remains)
   if (error !== undefined) throw error
-  const { stdout } = remains
+  return agentOutput(preset, remains.stdout)
+}
+
+function agentOutput(preset: AgentPresetData, stdout: string): AgentOutput {
   const denied = deniedNames(preset, stdout)
   const usage = usageOf(preset, stdout)
   return {
@@ -39,6 +42,12 @@ export function readAgentOutput(preset: AgentPresetData, end: ProgramEnd, remain
     ...(denied.length > 0 && { denied }),
     ...(usage !== undefined && { usage }),
   }
+}
+
+/** Returns the output of the task if the agent ended now; undefined if it would fail. */
+export function resultSoFar(preset: AgentPresetData, remains: ProgramRemains): AgentOutput | undefined {
+  const end = { exitCode: 0, signal: null }
+  return agentError(preset, end, remains) === undefined ? agentOutput(preset, remains.stdout) : undefined
 }
 
 /** Returns why an agent has failed that has ended by itself; undefined if it has not. */

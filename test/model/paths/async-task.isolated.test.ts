@@ -20,6 +20,7 @@ const events: readonly AsyncTaskEvent[] = [
   { type: 'task.complete', output: { final_message: 'done' } },
   { type: 'task.fail', error: 'broken' },
   { type: 'task.cancel' },
+  { type: 'task.offer', output: { final_message: 'so far' } },
   { type: 'deadline.passed' },
   { type: 'grace.passed' },
   { type: 'task.queue' },
@@ -57,9 +58,14 @@ const waysOf = ({ timeoutMs, isLaunched: canAsk, repeatsLate = false }: Setting)
       const value = nameOf(snapshot)
       if (type === 'task.ask') return canAsk && (context as { asked: number }).asked < MAX_ASKED
       if (type === 'task.answer') return canAsk
+      const { offered } = context as { offered?: object }
+      if (type === 'task.offer') return canAsk && offered === undefined && (context as { asked: number }).asked === 0
       if (type === 'budget.exceeded') return canAsk
       const isRepeatedLate =
-        repeatsLate && value === 'stopping' && (context as { excess?: string }).excess === undefined
+        repeatsLate &&
+        value === 'stopping' &&
+        (context as { excess?: string }).excess === undefined &&
+        offered === undefined
       if (type === 'task.queue') return isRepeatedLate || (canAsk && (value === 'running' || value === 'asking'))
       if (isRepeatedLate && (type === 'task.complete' || type === 'task.fail')) return false
       if (type === 'task.start') return value === 'queued'
@@ -125,6 +131,7 @@ const byRun: Perform = (host, event) => {
   // A question after the end or the deadline is refused, which the record shows.
   if (event.type === 'task.ask') void context?.ask('Which one?').catch(() => undefined)
   else if (event.type === 'task.answer') host.manager.answerTask('a', event.questionId, { action: 'decline' })
+  else if (event.type === 'task.offer') context?.offer(event.output)
   else if (event.type === 'budget.exceeded') context?.spend({ steps: 2 })
   else if (event.type === 'task.queue') {
     run?.finish({ type: 'threw', reason: Object.assign(new Error('later'), { code: 'RATE_LIMITED' }) })

@@ -16,6 +16,7 @@ import {
   TaskIdInUseError,
   TaskLimitError,
 } from '../../../src/errors.js'
+import type { RunContext } from '../../../src/engine/runner.js'
 import type { OnError } from '../../../src/isolation/error-report.js'
 
 function setUp(options: AsyncTaskManagerOptions = {}) {
@@ -669,6 +670,41 @@ describe('deadlines', () => {
     })
     const restored = AsyncTaskManager.restore(JSON.parse(JSON.stringify(manager.getAllTasks())) as never)
     expect(restored.getTask('a')).toMatchObject(late)
+  })
+
+  it('T9: a run that has offered an output completes with it after its deadline, is not repeated, and says so', async () => {
+    const { manager, clock } = setUp({ graceMs: 50 })
+    const runs: string[] = []
+    const input = { subagentName: 's', goalPrompt: 'g', timeoutMs: 10 }
+    const run = async ({ id }: { id: string }, { signal, offer }: RunContext) => {
+      runs.push(id)
+      offer('the first result')
+      offer({ final_message: 'the second result', emitted_vars: { n: 2 } })
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      throw signal.reason
+    }
+    const retry = { attempts: 3, on: ['timeout' as const], backoff: { initialMs: 0 } }
+    manager.launch({ ...input, id: 'a', retry }, run)
+    manager.launch({ ...input, id: 'stuck' }, (_input, { offer }) => {
+      offer('in time')
+      return new Promise(() => undefined)
+    })
+    await Promise.resolve()
+    clock.advance(10)
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(50)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(runs).toEqual(['a'])
+    expect(manager.getTask('stuck')).toMatchObject({ status: 'completed', output: { final_message: 'in time' } })
+    expect(
+      JSON.parse(new AsyncTaskReminderService(manager).formatCompletionNotification(manager.getTask('a')!)),
+    ).toEqual({
+      agent_id: 'a',
+      terminate_reason: 'TASK_TIMEOUT',
+      emitted_vars: { n: 2 },
+      final_message: 'the second result',
+    })
+    expect(clock.pending).toBe(0)
   })
 
   it('accepts a deadline that is longer than a timer of the platform can be', () => {

@@ -142,11 +142,13 @@ describe('a run on a worker', () => {
       context.report({ progress: 1, total: 2 })
       context.spend({ tokens: 3 })
       context.spend({ tokens: 4, cost: 1 })
+      context.offer('so far')
+      context.offer('more')
       return end
     })
     expect(written()).toEqual([
       ...['output', '', 'one two', 'progress', '', '{"progress":1,"total":2}'],
-      ...['set', 'spent', '{"tokens":7,"cost":1}'],
+      ...['set', 'spent', '{"tokens":7,"cost":1}', 'offer', '', '{"final_message":"more"}'],
     ])
     expect(of('WRITE').map(({ values }) => values)).toEqual([
       {

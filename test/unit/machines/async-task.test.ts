@@ -1,4 +1,4 @@
-/** The task's machine by itself: T1 to T8. */
+/** The task's machine by itself: T1 to T9. */
 import { describe, expect, it, vi } from 'vitest'
 import { createActor, createMachine, transition } from 'xstate'
 import {
@@ -193,6 +193,54 @@ describe('a task', () => {
       { ...failed, error: 'Too many tokens. It then reported: broken' },
       { status: 'cancelled' },
       { ...failed, error: 'Too many tokens.' },
+    ])
+  })
+
+  it('T9: stopped by a limit, it completes with the last output that its run has offered before', () => {
+    const offer = (text: string): AsyncTaskEvent => ({ type: 'task.offer', output: { final_message: text } })
+    const limits: readonly (readonly [AsyncTaskEvent[], string])[] = [
+      [[], 'TASK_TIMEOUT'],
+      [[{ type: 'budget.exceeded', message: 'Too many tokens.' }], 'BUDGET_EXCEEDED'],
+    ]
+    for (const [before, terminate_reason] of limits) {
+      for (const end of [...ends, { type: 'grace.passed' } as const]) {
+        const { actor } = start(500)
+        const events = [offer('first'), ...before, offer('second'), { type: 'deadline.passed' } as const, offer('late')]
+        for (const event of events) actor.send(event)
+        actor.send({ type: 'task.queue' })
+        expect(actor.getSnapshot().value).toEqual({ active: 'stopping' })
+        actor.send(end)
+        expect(actor.getSnapshot().output).toEqual(
+          end.type === 'task.cancel'
+            ? { status: 'cancelled' }
+            : { status: 'completed', output: { final_message: 'second', terminate_reason } },
+        )
+      }
+    }
+  })
+
+  it('T9: an offered output belongs to its run, and changes no end but that by a limit', () => {
+    for (const ask of [false, true]) {
+      const { actor, ask: askQuestion } = start(500)
+      actor.send({ type: 'task.offer', output: { final_message: 'of the first run' } })
+      if (ask) askQuestion('May I?')
+      actor.send({ type: 'task.queue' })
+      actor.send({ type: 'task.offer', output: { final_message: 'of no run' } })
+      actor.send({ type: 'task.start' })
+      actor.send({ type: 'deadline.passed' })
+      actor.send({ type: 'grace.passed' })
+      expect(actor.getSnapshot().output).toMatchObject({ status: 'failed', errorCode: 'TASK_TIMEOUT' })
+    }
+    const outputs = ends.map((end) => {
+      const { actor } = start()
+      actor.send({ type: 'task.offer', output: { final_message: 'so far' } })
+      actor.send(end)
+      return actor.getSnapshot().output
+    })
+    expect(outputs).toMatchObject([
+      { status: 'completed', output: { final_message: 'done' } },
+      { status: 'failed', error: 'broken' },
+      { status: 'cancelled' },
     ])
   })
 

@@ -1,10 +1,11 @@
 /** Coding agents as programs: what a preset reads from their output. The lines are those of the real programs (`test/agents`). */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, processRunner, type ProcessRunnerOptions } from '../../../src/index.js'
 import { InvalidInputError } from '../../../src/errors.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
 
 /** A program that prints lines and its arguments, and exits. */
@@ -72,6 +73,37 @@ describe.skipIf(process.platform === 'win32')('Claude Code', () => {
     const none = await claude([])
     expect(none.end).toMatchObject({ code: 'AGENT_FAILED' })
     expect((none.end as Error).message).toContain('ended with exit code 0 and printed no result')
+  })
+
+  it('offers each result as it comes, however long it is, because it may go on after it', async () => {
+    const long = 'x'.repeat(100_000)
+    const results = [good, { ...good, is_error: true, result: 'bad' }, { ...good, result: long }]
+    const { context } = await claude([results[0]!])
+    expect(context.offered).toMatchObject([{ final_message: 'done', usage: { input_tokens: 100 } }])
+    expect((await claude([{ type: 'assistant', result: 'no' }, results[1]!])).context.offered).toEqual([])
+    expect((await claude(results)).context.offered.at(-1)).toMatchObject({ final_message: long })
+  })
+
+  it('completes with the printed result when its deadline comes, and its process is ended', async () => {
+    const clock = createManualClock()
+    const manager = new AsyncTaskManager({ clock })
+    onTestFinished(() => manager.dispose())
+    const command = standIn([init, good])
+    const waits = readFileSync(command, 'utf8').replace('exit 0', () => 'echo $$ > "$0.pid"; exec sleep 600')
+    writeFileSync(command, waits, { mode: 0o700 })
+    const { id } = manager.launch(
+      { subagentName: 's', goalPrompt: 'g', timeoutMs: 60_000 },
+      processRunner({ command, agent: 'claude-code' }),
+    )
+    await expect.poll(() => existsSync(`${command}.pid`) && readFileSync(`${command}.pid`, 'utf8')).toMatch(/\d/)
+    clock.advance(60_000)
+    await manager.waitFor([id])
+    expect(manager.getTask(id)).toMatchObject({
+      status: 'completed',
+      output: { final_message: 'done', terminate_reason: 'TASK_TIMEOUT' },
+    })
+    const pid = Number(readFileSync(`${command}.pid`, 'utf8'))
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH')
   })
 
   it('completes when a result follows a failed one', async () => {
