@@ -23,7 +23,7 @@ export function printedValue(
   isWanted: (value: unknown) => boolean = () => true,
 ): PrintedValue | undefined {
   const { type, path, lines } = placeOf(field, printed)
-  if (type !== undefined) return printedBackwards(field, printed, isWanted).next().value
+  if (type !== undefined) return printedValues(field, printed, isWanted).next().value
   const value = [printed, lines.at(-1) ?? ''].map((text) => valueAt(parsed(text), path)).find(isPresent(isWanted))
   return value === undefined ? undefined : { value, line: 0 }
 }
@@ -34,10 +34,10 @@ function placeOf(field: string, printed: string) {
 }
 
 /** The values of a field `jsonl:…`, from the last line to the first. */
-function* printedBackwards(
+export function* printedValues(
   field: string,
   printed: string,
-  isWanted: (value: unknown) => boolean,
+  isWanted: (value: unknown) => boolean = () => true,
 ): Generator<PrintedValue, undefined> {
   const { type = '', conditions, path, lines } = placeOf(field, printed)
   const expected = [...conditions.matchAll(/\[([^=]+)=([^\]]*)\]/g)].map(
@@ -73,7 +73,7 @@ export function printedParts(field: string, printed: string): string | undefined
   if (type === undefined) return printedText(field, printed)
   const parts: string[] = []
   let before: number | undefined
-  for (const { value, line } of printedBackwards(field, printed, isText)) {
+  for (const { value, line } of printedValues(field, printed, isText)) {
     if (before !== undefined && lines.slice(line + 1, before).some((text) => isObject(parsed(text)))) break
     parts.push(value as string)
     before = line
@@ -86,7 +86,7 @@ export function printedSum(field: string, printed: string): number | undefined {
   const isNumber = (value: unknown): value is number => typeof value === 'number'
   const isOfLines = placeOf(field, printed).type !== undefined
   if (!isOfLines) return printedValue(field, printed, isNumber)?.value as number | undefined
-  const numbers = [...printedBackwards(field, printed, isNumber)].map(({ value }) => value as number)
+  const numbers = [...printedValues(field, printed, isNumber)].map(({ value }) => value as number)
   return numbers.length === 0 ? undefined : numbers.reduce((sum, one) => sum + one, 0)
 }
 

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TaskHandle } from '../../src/index.js'
+import { cutText } from '../../src/data/cut-text.js'
 import { AGENT_PRESETS } from '../../src/protocol/agents/presets.js'
 import { endless, endlessCommand, until } from './processes.js'
 import { errorText } from './model/server.js'
@@ -126,7 +127,7 @@ const access: AgentCase = {
     assert.ok(has('two.txt'), 'it has not written with access')
     return denied === undefined
       ? 'read writes nothing, and does not say so'
-      : `read writes nothing: denied ${denied.join(', ')}`
+      : `read writes nothing: denied ${denied.map((name) => cutText(name.replaceAll(stage.place.cwd, '.'), 60)).join(', ')}`
   },
 }
 

@@ -76,6 +76,11 @@ export const agentPresetSchema = lazily(() =>
     rateLimit: pattern().optional().describe('A regular expression: reasons that are a rate limit.'),
     denied: printedFieldSchema().optional().describe('Where stdout lists what the agent was not allowed to do.'),
     deniedName: z.string().optional().describe('The field of such an entry that names it.'),
+    deniedLine: pattern()
+      .optional()
+      .describe(
+        'A regular expression: `denied` is then a text in each line that matches, such as a command that the sandbox of the agent has stopped.',
+      ),
     usage: strictObject({
       inputTokens: printedFieldSchema().optional().describe('Where stdout has the number of input tokens.'),
       cachedInputTokens: printedFieldSchema().optional().describe('Where it has how many of them came from a cache.'),

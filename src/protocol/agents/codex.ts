@@ -20,6 +20,9 @@ export const codex: AgentPreset = {
   done: 'jsonl:turn.completed/type',
   failure: ['jsonl:turn.failed/type'],
   reason: ['jsonl:turn.failed/error.message', 'jsonl:error/message'],
+  // It says only that a command has failed, and what the command has printed.
+  denied: 'jsonl:item.completed[item.type=command_execution][item.status=failed]/item.command',
+  deniedLine: 'Read-only file system|Operation not permitted|Permission denied',
   rateLimit: '\\b429\\b|rate.?limit|usage limit',
   usage: {
     inputTokens: 'jsonl:turn.completed/usage.input_tokens',

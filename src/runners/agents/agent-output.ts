@@ -5,7 +5,7 @@ import { omitUndefined } from '../../data/omit-undefined.js'
 import { preview } from '../../data/preview.js'
 import type { AgentPresetData } from '../../protocol/agents/agent-preset.js'
 import { describeTail, ProcessError, type ProgramRemains } from '../process-error.js'
-import { printedParts, printedSum, printedText, printedValue } from '../printed-session.js'
+import { printedParts, printedSum, printedText, printedValue, printedValues } from '../printed-session.js'
 import type { ProgramEnd } from '../supervision.js'
 
 /** The maximum length of a reason, in characters. */
@@ -13,6 +13,9 @@ const MAX_REASON_CHARS = 4000
 
 /** The maximum number of denials that are named. */
 const MAX_DENIED = 20
+
+/** The maximum length of such a name, in characters. */
+const MAX_DENIED_CHARS = 300
 
 /** How deep a reason may be nested in JSON. */
 const MAX_NESTING = 3
@@ -109,15 +112,27 @@ function messageIn(value: object, depth: number): string {
 }
 
 /** The names of what the agent was not allowed to do, each once. */
-function deniedNames({ denied, deniedName }: AgentPresetData, stdout: string): readonly string[] {
-  const list = denied === undefined ? undefined : printedValue(denied, stdout)?.value
-  if (!Array.isArray(list)) return []
+function deniedNames(preset: AgentPresetData, stdout: string): readonly string[] {
+  const { deniedName } = preset
+  const list = deniedEntries(preset, stdout)
   const nameOf = (entry: unknown): unknown =>
     deniedName !== undefined && typeof entry === 'object' && entry !== null
       ? (entry as Readonly<Record<string, unknown>>)[deniedName]
       : entry
   const names = list.map(nameOf).filter((name) => typeof name === 'string')
-  return [...new Set(names)].slice(0, MAX_DENIED)
+  return [...new Set(names.map((name) => cutText(name, MAX_DENIED_CHARS)))].slice(0, MAX_DENIED)
+}
+
+function deniedEntries({ denied, deniedLine }: AgentPresetData, stdout: string): readonly unknown[] {
+  if (denied === undefined) return []
+  if (deniedLine === undefined) {
+    const list = printedValue(denied, stdout)?.value
+    return Array.isArray(list) ? list : []
+  }
+  const lines = stdout.split('\n')
+  const isDenied = new RegExp(deniedLine, 'i')
+  const found = [...printedValues(denied, stdout)].filter(({ line }) => isDenied.test(lines[line] ?? ''))
+  return found.map(({ value }) => value).reverse()
 }
 
 function usageOf({ usage }: AgentPresetData, stdout: string): object | undefined {

@@ -95,7 +95,8 @@ describe.skipIf(process.platform === 'win32')('Claude Code', () => {
       { subagentName: 's', goalPrompt: 'g', timeoutMs: 60_000 },
       processRunner({ command, agent: 'claude-code' }),
     )
-    await expect.poll(() => existsSync(`${command}.pid`) && readFileSync(`${command}.pid`, 'utf8')).toMatch(/\d/)
+    await expect.poll(() => manager.readOutput(id)?.text).toContain('"result":"done"')
+    await expect.poll(() => existsSync(`${command}.pid`) && readFileSync(`${command}.pid`, 'utf8')).toMatch(/\d\n/)
     clock.advance(60_000)
     await manager.waitFor([id])
     expect(manager.getTask(id)).toMatchObject({
@@ -152,6 +153,27 @@ describe.skipIf(process.platform === 'win32')('Codex', () => {
       expect((end as Error).message).toMatch(/^too bad\. Command/)
     }
     expect((await codex([fails('last status: 429 Too Many Requests')], 0)).end).toMatchObject({ code: 'RATE_LIMITED' })
+  })
+
+  it('says which commands its sandbox has stopped, each once and in order', async () => {
+    const command = (name: string, status: string, aggregated_output: string) => ({
+      type: 'item.completed',
+      item: { id: 'i', type: 'command_execution', command: name, aggregated_output, exit_code: 1, status },
+    })
+    const { end, context } = await codex([
+      command('touch a', 'failed', 'touch: a: Read-only file system\n'),
+      command('make', 'failed', 'no rule to make target\n'),
+      command('grep x', 'completed', 'Read-only file system\n'),
+      command(`touch ${'b'.repeat(1000)}`, 'failed', 'Operation not permitted'),
+      command('touch a', 'failed', 'touch: a: Read-only file system\n'),
+      message('done'),
+      completed,
+    ])
+    expect(end).toMatchObject({ final_message: 'done', denied: ['touch a', `touch ${'b'.repeat(294)}`] })
+    expect(context.output()).toContain('[denied: touch a, touch b')
+    expect((await codex([command('make', 'failed', 'no rule'), message('x'), completed])).end).not.toHaveProperty(
+      'denied',
+    )
   })
 
   it('names the option `trust` in a folder that it does not trust', async () => {
