@@ -6,7 +6,7 @@ import { clearLongTimeout, setLongTimeout, type LongTimer } from '../../system/c
 import { ByteTail } from '../../engine/byte-tail.js'
 import type { OutputRunner, RunContext, RunInput } from '../../engine/runner.js'
 import { runAttached, type AttachedProgram } from '../attached-program.js'
-import { captureOutput, keptText } from '../captured-output.js'
+import { keptText } from '../captured-output.js'
 import { parseOutput, type KeptText } from '../output-parsers.js'
 import { describeTail, endError, ProcessAbortError, ProcessError, type ProgramRemains } from '../process-error.js'
 import { DRAIN_MS, KILL_MS, type ProgramEnd } from '../supervision.js'
@@ -19,12 +19,13 @@ import { startTurn, type EndedTurn } from './agent-turn.js'
 import { followUpdates } from './session-updates.js'
 import { openTerminals } from './terminals.js'
 
-/** The maximum size of the stdout that an error shows if the agent has never answered, in bytes. */
-const KEPT_STDOUT_BYTES = 8192
+/** How much of stderr, and of the stdout of an agent that has never answered, is kept for an error, in bytes. */
+const KEPT_BYTES = 8192
 
 /**
  * Creates a runner that starts an agent, sends it the goal as one prompt, and ends the agent after its answer.
  *
+ * What the agent says and does is the output of the task. Its stderr is a log: an error shows the end of it.
  * The last message of the agent becomes `final_message`, and its session `session_id`. `terminate_reason` is present if the agent stopped early, for
  * example at a token limit. An abort of the task sends `session/cancel`. If the agent has not stopped after `graceMs`, it is stopped in the same way
  * as by `processRunner`. Its process group and its terminals are always ended.
@@ -55,8 +56,9 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
   const folder = resolve(context.previous?.session?.cwd ?? program.cwd ?? '.')
   const updates = followUpdates(context, maxMessageBytes)
   const pipe = openAgentPipe(command, maxMessageBytes, updates.read)
-  const captured = captureOutput(program, context)
-  const stdout = new ByteTail(KEPT_STDOUT_BYTES)
+  const stdout = new ByteTail(KEPT_BYTES)
+  // It is the log of the agent. The output of the task is what the agent says.
+  const stderr = new ByteTail(KEPT_BYTES)
   const stop = new AbortController()
   const attached: AttachedProgram = {
     ...program,
@@ -68,9 +70,9 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
         stdout.append(chunk)
         pipe.onStdout(chunk)
       },
-      onStderr: captured.onStderr,
+      onStderr: (chunk) => stderr.append(chunk),
       stdout: () => keptText(stdout),
-      stderr: captured.stderr,
+      stderr: () => keptText(stderr),
     },
     onStart: (child) => {
       if (child.stdin !== null) pipe.attach(child.stdin)
@@ -103,7 +105,8 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
     clock,
     () => {
       const message = `Agent ${preview(command)} was stopped: it did not answer ${turn.waitsFor} within ${startTimeoutMs} ms.`
-      turn.fail(new ProcessError('ACP_PROTOCOL', message, { command }))
+      const log = keptText(stderr).text
+      turn.fail(new ProcessError('ACP_PROTOCOL', `${message}${describeTail(log, '')}`, { command, stderr: log }))
     },
     startTimeoutMs,
   )
@@ -117,11 +120,9 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
     if ('error' in outcome && !outcome.isGone) halt()
     else after(DRAIN_MS, halt)
     const { end, refusal } = await ended
-    captured.end()
     if (refusal !== undefined) throw refusal
     const isAnswered = !('error' in outcome) || outcome.waitedFor !== methods.agent.initialize
-    const stderr = captured.stderr().text
-    const remains = { command, stderr, stdout: isAnswered ? '' : keptText(stdout).text }
+    const remains = { command, stderr: keptText(stderr).text, stdout: isAnswered ? '' : keptText(stdout).text }
     if (wasAborted) throw abortError(end, remains, signal.reason)
     if (!('error' in outcome)) return outputOf(outcome, command, updates.message())
     throw outcome.isGone ? goneError(end, remains, outcome.waitedFor) : outcome.error

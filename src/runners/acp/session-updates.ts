@@ -79,6 +79,8 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
   const tools = new Map<string, KnownTool>()
   let message = new ByteTail(maxBytes)
   let messageId: string | undefined
+  /** The message whose text was shown last. */
+  let lastSpeaker = ''
   let isNewMessage = false
   let isLineStart = true
   let isReplay = false
@@ -109,6 +111,9 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
         case 'agent_message_chunk': {
           const { text } = update.content
           const id = update.messageId ?? undefined
+          const speaker = id ?? (messageId === undefined ? '' : 'notice')
+          if (text !== '' && !isLineStart && (isNewMessage || speaker !== lastSpeaker)) append('\n')
+          lastSpeaker = speaker
           append(text)
           // An agent that numbers its messages sends its own notices without a number: they do not replace an answer.
           if (id === undefined && messageId !== undefined) return

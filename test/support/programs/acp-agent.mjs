@@ -54,6 +54,7 @@ const can = {
     }
     await new Promise(() => setInterval(() => undefined, 1000))
   },
+  log: (_, text) => new Promise((resolve) => process.stderr.write(text, resolve)),
   exit: (_, code) => process.exit(code),
   crash: (_, text) => {
     process.stderr.write(text, () => process.exit(3))
@@ -68,8 +69,10 @@ const can = {
   hang: () => void setInterval(() => undefined, 1000),
 }
 
-if (silent) setInterval(() => undefined, 1000)
-else {
+if (silent) {
+  process.stderr.write('waits for a network')
+  setInterval(() => undefined, 1000)
+} else {
   let hello
   agent({ name: 'test' })
     .onRequest(ours.initialize, ({ params }) => {

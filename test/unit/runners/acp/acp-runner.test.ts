@@ -71,12 +71,45 @@ describe('a turn', () => {
     expect(context.reported).toEqual([{ progress: 1, total: 3, message: 'two' }])
   })
 
+  it('keeps its log out of the output', async () => {
+    const context = createRunContext()
+    await runAgent(
+      {
+        acts: [
+          ['log', '[debug] x\n'],
+          ['say', 'the answer'],
+          ['log', '[debug] y\n'],
+        ],
+      },
+      {},
+      context,
+    )
+    expect(context.output()).toBe('the answer')
+  })
+
   it('begins a new message with another id', async () => {
     const acts = [
       ['say', 'first', { messageId: '1' }],
       ['say', 'second', { messageId: '2' }],
     ] as const
-    expect((await runAgent({ acts })).final_message).toBe('second')
+    const context = createRunContext()
+    expect((await runAgent({ acts }, {}, context)).final_message).toBe('second')
+    expect(context.output()).toBe('first\nsecond')
+  })
+
+  it('shows the message after a refused tool on a line of its own, and a notice between two', async () => {
+    const context = createRunContext()
+    const tool = { sessionUpdate: 'tool_call', toolCallId: 'a', title: 'Terminal', kind: 'execute', status: 'pending' }
+    const acts = [
+      ['say', 'I ', { messageId: '1' }],
+      ['say', 'look.', { messageId: '1' }],
+      ['say', 'a notice'],
+      ['say', 'More', { messageId: '1' }],
+      ['update', tool],
+      ['say', 'It was refused.', { messageId: '1' }],
+    ] as const
+    await runAgent({ acts }, {}, context)
+    expect(context.output()).toBe('I look.\na notice\nMore\nIt was refused.')
   })
 
   it('keeps no session id that a command line could not take', async () => {
@@ -329,10 +362,9 @@ describe('an agent that fails', () => {
   })
 
   it('fails when it does not start its session in time', async () => {
-    expect(await failure({ silent: true }, { startTimeoutMs: 100 })).toMatchObject({
-      code: 'ACP_PROTOCOL',
-      message: expect.stringContaining('did not answer initialize within 100 ms') as string,
-    })
+    const { code, message } = await failure({ silent: true }, { startTimeoutMs: 1000 })
+    expect(code).toBe('ACP_PROTOCOL')
+    expect(message).toMatch(/did not answer initialize within 1000 ms\. The end of its stderr:\nwaits for a network/)
   })
 
   it('is not ended by the time to start once its session has started', async () => {
