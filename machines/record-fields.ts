@@ -71,6 +71,7 @@ export const RECORD_FIELDS = {
   messagesSent: { kind: 'count', by: 'note', stored: 'always' },
   session: { kind: 'session', by: 'note', stored: 'always' },
   outputTail: { kind: 'text', by: 'end', stored: 'always' },
+  outputFile: { kind: 'text', by: 'note', stored: 'always', label: 'Output file' },
   isNote: { kind: 'mark', by: 'launch', stored: 'always' },
   isForeground: { kind: 'mark', by: 'launch', stored: 'never' },
   kind: { kind: 'command', by: 'launch', stored: 'always' },

@@ -170,6 +170,8 @@ interface TaskFields extends CommandFields {
    * the same text.
    */
   readonly outputTail?: string
+  /** The path of the file with the whole output (option `outputFiles`). Absent if the task has written nothing, or the file could not be made. */
+  readonly outputFile?: string
   /** The controller of the task. Aborting it cancels the task. */
   readonly abortController?: AbortController
 }

@@ -4,6 +4,7 @@
  */
 import { managerOptionTypes, queueOptionTypes } from '../../src/async-tasks/manager-options.js'
 import { autoTriggerOptionTypes } from '../../src/features/delivery/auto-trigger.js'
+import { outputFileTypes } from '../../src/features/output-files/output-files.js'
 import { monitorLimitTypes } from '../../src/protocol/monitors.js'
 import { settingDefinitions } from '../../src/async-tasks/settings.js'
 import { agentTasksOptionTypes } from '../../src/host/agent-tasks-options.js'
@@ -63,6 +64,12 @@ const groups: readonly OptionGroup[] = [
     intro: 'Limits of [schedules](schedules.md).',
     interfaces: [['src/protocol/schedules.ts', 'ScheduleOptions']],
     types: scheduleOptionTypes,
+  },
+  {
+    title: '`outputFiles`',
+    intro: '[Files](jobs.md#keep-the-whole-output) with the output of tasks.',
+    interfaces: [['src/features/output-files/output-files.ts', 'OutputFileOptions']],
+    types: outputFileTypes,
   },
   {
     title: '`monitors`',

@@ -27,8 +27,17 @@ export interface Feature {
   readonly refusal?: (launch: CheckedLaunch) => AgentTasksError | undefined
   /** A queued task has received a slot, so its run starts. */
   readonly start?: (entry: TaskEntry) => void
-  /** The engine has accepted a run of the task. After an abort, the task waits `graceMs` for it. */
-  readonly runStarted?: (entry: TaskEntry, run: Run, runner: ResolvedRunner, graceMs: number) => void
+  /**
+   * The engine has accepted a run of the task. After an abort, the task waits `graceMs` for it.
+   * @param isResumed whether an earlier process has started the run
+   */
+  readonly runStarted?: (
+    entry: TaskEntry,
+    run: Run,
+    runner: ResolvedRunner,
+    graceMs: number,
+    isResumed: boolean,
+  ) => void
   /** A run has settled, and so its task may end. Not called for a run that the process has left. */
   readonly runEnded?: (entry: TaskEntry, run: Run) => void
   /** The wait of a durable run is over, and the run has its slot again. */

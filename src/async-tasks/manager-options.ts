@@ -32,6 +32,7 @@ import { monitorLimitTypes, type MonitorLimits } from '../protocol/monitors.js'
 import type { TaskRegistryOptions } from './registry.js'
 import { taskLimit } from './settings.js'
 import { ownerLimitTypes, type OwnerLimitOptions } from '../features/limits/owner-limits.js'
+import { outputFileTypes, type OutputFileOptions } from '../features/output-files/output-files.js'
 import type { WasDelivered } from '../features/delivery/unknown-deliveries.js'
 
 /** Options of `AsyncTaskManager`. A number instead of an object sets `maxAsyncTasks`. */
@@ -64,6 +65,8 @@ export interface AsyncTaskManagerOptions {
   readonly maxChildrenPerTask?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
+  /** Writes the whole output of each task to a file. Default: none. */
+  readonly outputFiles?: OutputFileOptions
   /** What happens to a launch when no slot is free. `refuse` (the default): it throws `TASK_LIMIT`. `queue`: the task waits. */
   readonly whenFull?: WhenFull
   /** Limits of the queue for slots. */
@@ -139,6 +142,7 @@ export const managerOptionTypes = {
   maxFamilyDepth: withDefault(integerFrom(0), 3),
   maxChildrenPerTask: withDefault(integerFrom(0), 20),
   outputBytes: withDefault(numberFrom(1), 64 * 1024),
+  outputFiles: optionsOf(outputFileTypes),
   whenFull: withDefault(oneOf(WHEN_FULL), 'refuse'),
   queue: withDefault(optionsOf(queueOptionTypes), {}),
   ownerLimits: withDefault(optionsOf(ownerLimitTypes), {}),

@@ -61,6 +61,7 @@ import { detachTask, type DetachResult } from '../features/foreground/detaching.
 import { sendMessage, type SendResult } from '../features/questions/messages.js'
 import { OutputLog, outputLogs, type OutputChunk } from '../features/output/output-log.js'
 import { appendOutput, outputOf, type TaskOutputEvent } from '../features/output/output-stream.js'
+import { outputFiles } from '../features/output-files/output-files.js'
 import { pausing } from '../features/pausing/pausing.js'
 import { reportField } from '../features/output/reports.js'
 import { answerQuestion, type AnswerValue } from '../features/questions/questions.js'
@@ -205,6 +206,7 @@ export class AsyncTaskManager {
         transitions$: this.transitions$,
       })
       this.registry.use(() => omitUndefined({ closing: stopWatching }))
+      if (options.outputFiles !== undefined) this.registry.use(outputFiles).connect(options.outputFiles)
       this.recovered = this.#recover(options)
       this.#cancelWhenLost(report)
     } catch (error) {

@@ -54,7 +54,7 @@ function startInContext(host: RunHost, entry: TaskEntry, start: RunStart, callCo
       stored?.files.setSettled(outcome, start.isResumed === true)
       over(outcome)
     }
-    host.registry.features.run('runStarted', entry, run, runner, graceMs)
+    host.registry.features.run('runStarted', entry, run, runner, graceMs, start.isResumed === true)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
     // The host's controller had aborted before, so the task was cancelled when it was registered.
     if (entry.ref === undefined) run.abort()

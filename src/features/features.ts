@@ -22,6 +22,7 @@ import { taskHistory } from './history/past-tasks.js'
 import { pausing } from './pausing/pausing.js'
 import type { TaskRegistry } from '../async-tasks/registry.js'
 import { schedules } from './schedules/schedules.js'
+import { outputFiles } from './output-files/output-files.js'
 import { runFiles } from './output/run-files.js'
 import { runs } from '../async-tasks/run-plan.js'
 import { spentByOwner } from './limits/spent-by-owner.js'
@@ -39,6 +40,7 @@ const afterHandlers: Features = [
   abortLinks,
   messaging,
   runFiles,
+  outputFiles,
   // A task that waits for other tasks names them, whatever else holds it: the first reason counts.
   dependencies,
   notes,

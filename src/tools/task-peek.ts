@@ -87,7 +87,7 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     ...(task.attempts !== undefined && { attempts: task.attempts.map(shownAttempt) }),
     ...omitUndefined({ budget: task.budget, spent: task.spent }),
     ...(task.isRepeat === true && { note: repeatNote(task) }),
-    ...omitUndefined({ progress: task.progress, messagesSent: task.messagesSent }),
+    ...omitUndefined({ progress: task.progress, messagesSent: task.messagesSent, outputFile: task.outputFile }),
     ...(task.questions !== undefined && {
       questions: task.questions.map(shownQuestion),
       note: howToAnswer(task, view.followUps),

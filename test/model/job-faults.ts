@@ -1,4 +1,5 @@
 /** Planted faults of F1 to F3, through public options and wrappers only. */
+import { outputFiles } from '../../src/features/output-files/output-files.js'
 import { outputLogs } from '../../src/features/output/output-log.js'
 import { skip } from 'rxjs'
 import type fc from 'fast-check'
@@ -7,6 +8,7 @@ import { formatCompletionNotification } from '../../src/features/delivery/notifi
 import { AsyncTaskReminderService } from '../../src/features/delivery/reminder-service.js'
 import type { CommandPolicy } from '../../src/tools/command-policy.js'
 import { createRunCommandTool } from '../../src/tools/run-command.js'
+import { outputFilesProperty } from './output-files.property.js'
 import { outputStreamProperty, type WrapManager } from './output-stream.property.js'
 import { resultPreviewProperty } from './result-preview.property.js'
 import { runCommandProperty } from './run-command.property.js'
@@ -26,6 +28,7 @@ export const jobProperties: ReadonlyMap<string, () => fc.IRawProperty<unknown>> 
 >([
   ['commands', () => runCommandProperty()],
   ['output streams', () => outputStreamProperty()],
+  ['output files', () => outputFilesProperty()],
   ['previews', () => resultPreviewProperty()],
 ])
 
@@ -96,6 +99,17 @@ export const jobFaults: readonly JobFault[] = [
       const output$ = manager.output$.bind(manager)
       manager.output$ = (...request) => output$(...request).pipe(skip(1))
     }),
+  },
+  {
+    name: 'output-file-outlives-its-record',
+    invariant: 'F2',
+    description: 'The file with the output of a task is not removed with its record.',
+    property: 'output files',
+    broken: () =>
+      outputFilesProperty((manager) => {
+        manager.registry.use(outputFiles).pruned = () => undefined
+        return manager
+      }),
   },
   {
     name: 'preview-splits-a-character',

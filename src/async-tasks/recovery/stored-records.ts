@@ -53,7 +53,8 @@ export function pastParams(record: StoredJson, params: StoredJson | null | undef
   return jsonBytes([record, params], PAST.bytes) <= PAST.bytes ? params : null
 }
 
-export function pastRecord(record: AsyncTaskInfo): StoredJson {
+/** Returns the record for the history. The file with its output is removed with the task. */
+export function pastRecord({ outputFile: _, ...record }: AsyncTaskInfo): StoredJson {
   const whole = storedRecord(record)
   if (jsonBytes(whole, PAST.bytes) <= PAST.bytes) return whole
   const message: unknown = record.output?.final_message

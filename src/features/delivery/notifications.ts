@@ -110,8 +110,8 @@ function shownCommand({ kind, command = [], exitCode, signal, endedProcesses }: 
 }
 
 /** The output of a program becomes a JSON string, so that it cannot imitate another field. */
-function shownTail({ outputTail }: SettledTaskInfo): object {
-  return outputTail === undefined ? {} : { output_tail: outputTail }
+function shownTail({ outputTail, outputFile }: SettledTaskInfo): object {
+  return omitUndefined({ output_tail: outputTail, output_file: outputFile })
 }
 
 /** Lists the child tasks that are still active. Their results follow in other messages. */
