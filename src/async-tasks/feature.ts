@@ -8,6 +8,7 @@ import type { Run } from '../engine/engine.js'
 import type { ResolvedRunner } from '../engine/runner.js'
 import type { AgentTasksError } from '../errors.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
+import type { RunFields } from '../protocol/run-fields.js'
 import type { WAIT_REASONS } from '../protocol/telemetry.js'
 import type { StoredDelivery, StoredJson } from '../store/store.js'
 
@@ -103,7 +104,7 @@ export interface Feature {
 
 /** A launch whose input was checked. */
 export interface CheckedLaunch {
-  readonly input: Omit<LaunchTaskInput, 'params'>
+  readonly input: Omit<LaunchTaskInput, keyof RunFields>
   readonly definition: ResolvedRunner
 }
 

@@ -13,7 +13,7 @@ import { checkedParams } from '../engine/context-schema.js'
 import { toFlatRunner } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import type { FindRunner, PreviousTask, RunInput, Runner } from '../engine/runner.js'
+import type { FindRunner, PreviousTask, Runner } from '../engine/runner.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
 import type { launchInputSchema, registerTaskInputSchema } from '../protocol/async-tasks.js'
 import { childTaskInputSchema, countingTerms } from '../protocol/async-tasks.js'
@@ -21,6 +21,7 @@ import { jsonBytes } from '../data/json-size.js'
 import { checkOptions } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
+import { toParams, type KeptParams } from '../protocol/run-fields.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import type { Telemetry } from '../protocol/telemetry.js'
 import { listen } from '../features/families/abort-link.js'
@@ -53,7 +54,7 @@ interface Admitted {
 interface Launch extends CheckedLaunch {
   readonly input: LaunchFields
   readonly runner: Runner
-  readonly params: RunInput['params'] | undefined
+  readonly params: KeptParams | undefined
   /** The ids of the tasks that it waits for. */
   readonly after: readonly string[] | undefined
   readonly parent: TaskEntry | undefined
@@ -134,7 +135,7 @@ export class Launcher implements RunHost {
   ): ActiveTaskInfo {
     const { registry } = this
     const { retry, isForeground } = input
-    const copied = copyOf(input.params)
+    const copied = copyOf(toParams(input))
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
     const after = afterOf(input)
     const definition = toFlatRunner(runner, 'runner')
@@ -146,7 +147,7 @@ export class Launcher implements RunHost {
         : undefined
     const launched = work && turns.take(work)
     if (launched !== undefined) return this.#joined(launched, input.abortController)
-    // A continuation receives a message and the earlier task, so the schema of the params does not apply to it.
+    // A continuation receives a message and the earlier task, so the schema of the context does not apply to it.
     const params = previous === undefined ? checkedParams(definition, copied) : copied
     const refusal = registry.features.first('refusal', { input, definition })
     if (refusal !== undefined) throw refusal
@@ -317,10 +318,10 @@ function afterOf({ after = [], isForeground }: LaunchFields): readonly string[] 
 }
 
 /** @throws InvalidInputError */
-function copyOf(params: LaunchFields['params']): LaunchFields['params'] {
+function copyOf(params: KeptParams | undefined): KeptParams | undefined {
   const copied = params && toWholePlainData(params)
   if (params === undefined || copied !== undefined) return copied
-  throw new InvalidInputError('input.params', params, `a value nested at most ${MAX_LEVELS} levels deep`)
+  throw new InvalidInputError('input.context', params['context'], `a value nested at most ${MAX_LEVELS} levels deep`)
 }
 
 /** @param since when the launch began, on the monotonic clock */

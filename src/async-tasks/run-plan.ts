@@ -5,8 +5,9 @@ import type { IsolatedController } from '../isolation/isolated-controller.js'
 import type { Run } from '../engine/engine.js'
 import type { QueueTicket } from '../../machines/task-admission.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import type { ResolvedRunner, PreviousTask, RunInput, Runner } from '../engine/runner.js'
+import type { ResolvedRunner, PreviousTask, Runner } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
+import type { KeptParams, RunFields } from '../protocol/run-fields.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { Feature, Suspension } from './feature.js'
 import type { TaskRegistry } from './registry.js'
@@ -15,7 +16,7 @@ export interface RunStart {
   readonly runner: ResolvedRunner
   /** How long the run may take to stop after an abort, in ms. */
   readonly graceMs: number
-  readonly params?: RunInput['params'] | undefined
+  readonly params?: KeptParams | undefined
   readonly previous?: PreviousTask | undefined
   /** Whether an earlier process has started the run, and this process continues it. */
   readonly isResumed?: boolean
@@ -37,9 +38,9 @@ export interface RunPlan {
 /** What a task was launched with, to launch another task like it. */
 export interface LaunchedTask {
   /** The input without the fields that belong to this one task: id, controller and parent. */
-  readonly input: Omit<LaunchTaskInput, 'params'>
+  readonly input: Omit<LaunchTaskInput, keyof RunFields>
   /** A copy of the params, which nobody modifies. */
-  readonly params: RunInput['params'] | undefined
+  readonly params: KeptParams | undefined
   readonly runner: Runner
 }
 

@@ -12,6 +12,7 @@ import { resultsFor } from '../features/dependencies/dependencies.js'
 import { listen } from '../features/families/abort-link.js'
 import { RunFiles, storedEnds } from '../features/output/run-files.js'
 import { preview } from '../data/preview.js'
+import { fromParams } from '../protocol/run-fields.js'
 import type { TaskRegistry } from './registry.js'
 import { endOperation, launchTraces, runTraces, startOperation } from './run-operation.js'
 import { notAgain } from './recovery/interrupted-runs.js'
@@ -104,13 +105,9 @@ function callOf(
   operation: Operation | undefined,
 ): (abort: RunAbort) => unknown {
   const { entry, start } = scope
-  const { id, subagentName, goalPrompt } = entry.record
-  const input: RunInput = {
-    id,
-    subagentName,
-    goalPrompt,
-    ...omitUndefined({ params: start.params, results: resultsFor(entry) }),
-  }
+  const { id, subagentName: subagent, goalPrompt: goal } = entry.record
+  const results = omitUndefined({ results: resultsFor(entry) })
+  const input: RunInput = Object.freeze({ id, subagent, goal, ...fromParams(start.params), ...results })
   const messages = messagesOf(scope)
   return (abort) => {
     if (stored?.state.leaving.aborted === true) return new Promise(() => undefined)

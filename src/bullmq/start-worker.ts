@@ -27,7 +27,8 @@ import { reportFindings } from './redis-checks.js'
 import { runScript } from './script.js'
 import { every } from './timing.js'
 import { interruptedError, readJobData } from './wire.js'
-import { WorkerRun, type WorkerInput } from './worker-run.js'
+import type { SubagentRequest } from '../tools/subagents.js'
+import { WorkerRun } from './worker-run.js'
 
 /** How long runs may take to stop when their worker closes, in ms. */
 const STOP_MS = 5000
@@ -42,7 +43,7 @@ const STARTED_BEFORE =
   'The worker started this run before, and then Redis lost the job. The worker does not start it a second time, because the first execution may have had effects. Launch the task again if its result is still needed.'
 
 /** The subagent that runs the tasks: a definition, or only its function. Settings for retries and budgets belong to the host, not to the worker. */
-export type WorkerSubagent = Runner<WorkerInput>
+export type WorkerSubagent = Runner<SubagentRequest>
 
 /** Options of `startWorker`. */
 export interface WorkerOptions extends RedisAccess {

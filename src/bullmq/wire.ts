@@ -1,12 +1,15 @@
 /** The data that hosts and workers exchange through Redis, with its limits. */
 import { z } from 'zod'
 import type { OutputObject } from '../../machines/records.js'
-import type { RunInput } from '../engine/runner.js'
+import { omitUndefined } from '../data/omit-undefined.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { jsonBytes } from '../data/json-size.js'
 import { lazily } from '../protocol/lazily.js'
+import { fromParams, toParams, type KeptParams } from '../protocol/run-fields.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
 import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
+
+import type { SubagentRequest } from '../tools/subagents.js'
 
 /** The name of every job. Dashboards show it. */
 export const JOB_NAME = 'run'
@@ -36,10 +39,12 @@ export type JobData = z.output<ReturnType<typeof jobDataSchema>>
  * Makes the data of a job from the input of a run.
  * @throws INVALID_INPUT for an input that is larger than 1 MiB of JSON, or nested too deeply
  */
-export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobData {
-  const plain = toWholePlainData(input)
+export function toJobData(input: SubagentRequest, data: Omit<JobData, 'input'>): JobData {
+  const { id, subagent: subagentName, goal: goalPrompt, results } = input
+  const sent = { id, subagentName, goalPrompt, ...omitUndefined({ params: toParams(input), results }) }
+  const plain = toWholePlainData(sent)
   if (plain === undefined) {
-    throw new InvalidInputError('input.params', input.params, `a value nested at most ${MAX_LEVELS} levels deep`)
+    throw new InvalidInputError('input.context', input.context, `a value nested at most ${MAX_LEVELS} levels deep`)
   }
   if (jsonBytes(plain, MAX_INPUT_BYTES) > MAX_INPUT_BYTES) {
     throw new InvalidInputError('input', '(too large to be shown)', `at most ${MAX_INPUT_BYTES} bytes of JSON`)
@@ -57,6 +62,15 @@ export function readJobData(data: unknown): JobData {
   throw new Error(
     'The worker cannot read this job: it was not sent by agent-tasks, or it was sent by an incompatible version. Use the same version for hosts and workers.',
   )
+}
+
+/** Makes the input of a run from the data of a job. */
+export function toRunInput({
+  input: { id, subagentName: subagent, goalPrompt: goal, params, results },
+}: JobData): SubagentRequest {
+  const kept = typeof params === 'object' && params !== null ? (params as KeptParams) : undefined
+  const given = omitUndefined({ results: results as SubagentRequest['results'] })
+  return Object.freeze({ id, subagent, goal, ...fromParams(kept), ...given })
 }
 
 /**

@@ -7,7 +7,7 @@ import { systemClock } from '../system/clock.js'
 import { isolateAbortListeners } from '../isolation/isolated-signal.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import { reportMethods } from '../engine/report-methods.js'
-import type { ResolvedRunner, RunContext, RunInput } from '../engine/runner.js'
+import type { ResolvedRunner, RunContext } from '../engine/runner.js'
 import { AgentTasksError, FamilyError, InvalidInputError, QuestionWithdrawnError } from '../errors.js'
 import { spendSchema, type SpentAmount } from '../protocol/budget.js'
 import { jsonBytes } from '../data/json-size.js'
@@ -22,7 +22,15 @@ import { RETENTION_SECONDS, type JobKeys } from './job-keys.js'
 import { BEGIN_RUN, KEEP_LOCK, TAKE, WRITE } from './job-scripts.js'
 import { ENTRY_BYTES, Outgoing } from './outgoing.js'
 import { runScript } from './script.js'
-import { interruptedError, parseOrUndefined, stoppedError, toReturnValue, writeFailure, type JobData } from './wire.js'
+import {
+  interruptedError,
+  parseOrUndefined,
+  stoppedError,
+  toReturnValue,
+  toRunInput,
+  writeFailure,
+  type JobData,
+} from './wire.js'
 
 /** The limit for unwritten output in the worker, and for unread output in Redis, in bytes (1 MiB each). */
 const MAX_UP_BYTES = 1024 * 1024
@@ -35,9 +43,6 @@ const MAX_QUESTIONS = { open: 16, bytes: 65_536 } as const
 
 /** The first wait before the worker repeats a write that Redis refused, in ms. Redis refuses writes when it is out of memory, for example. */
 const WRITE_AGAIN_MS = 1000
-
-/** The input of a run on a worker. It has the fields of `launch` and those of the tool `task`. */
-export type WorkerInput = RunInput & SubagentRequest
 
 export interface WorkerRunOptions {
   readonly redis: Redis
@@ -95,9 +100,9 @@ export class WorkerRun {
   }
 
   /** Runs the task until it ends. When the task fails, writes the details of the failure to Redis and rejects with its message. */
-  async run(runner: ResolvedRunner<WorkerInput>): Promise<OutputObject> {
+  async run(runner: ResolvedRunner<SubagentRequest>): Promise<OutputObject> {
     try {
-      const input = toInput(this.#options.data)
+      const input = toRunInput(this.#options.data)
       const context = this.#context(runner)
       await this.#begin()
       const value = await new Promise((done) => done(runner.run(input, context)))
@@ -224,7 +229,7 @@ export class WorkerRun {
     else question.reject(new QuestionWithdrawnError(this.#options.data.input.id))
   }
 
-  #context({ takesMessages = false }: ResolvedRunner<WorkerInput>): RunContext {
+  #context({ takesMessages = false }: ResolvedRunner<SubagentRequest>): RunContext {
     const { data } = this.#options
     const { id } = data.input
     const noFamily = (): never => {
@@ -397,16 +402,4 @@ export class WorkerRun {
     for (const question of this.#questions.values()) question.reject(new QuestionWithdrawnError(id))
     this.#questions.clear()
   }
-}
-
-function toInput({ input: { params, ...input } }: JobData): WorkerInput {
-  const further = typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
-  const { subagentName, goalPrompt } = input
-  return Object.freeze({
-    ...further,
-    subagent_name: subagentName,
-    goal_prompt: goalPrompt,
-    ...input,
-    ...omitUndefined({ params: further }),
-  })
 }

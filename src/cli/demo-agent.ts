@@ -6,7 +6,7 @@ import { systemClock, type Clock } from '../system/clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { RunContext } from '../engine/runner.js'
 import { createAgentTasks, type AgentTasks } from '../host/agent-tasks.js'
-import { definitionOf, type Subagent } from '../tools/subagents.js'
+import type { Subagent } from '../tools/subagents.js'
 
 /** How often the agent launches a task, how long it is busy, and how long it is idle, in ms. */
 const LAUNCH_MS = 6000
@@ -36,11 +36,11 @@ const workOn =
 const subagentsOf = (work: Work): Readonly<Record<string, Subagent>> => ({
   researcher: {
     description: 'Searches, reads and sums up.',
-    run: async ({ goal_prompt }, context) => {
+    run: async ({ goal }, context) => {
       await work(['searching', 'reading three pages', 'comparing them', 'summing up'], 2500, context)
       context.spend({ tokens: 5200, steps: 4 })
       return {
-        final_message: `Three sources agree on “${goal_prompt}”.`,
+        final_message: `Three sources agree on “${goal}”.`,
         emitted_vars: { sources: 3, confidence: 0.9 },
       }
     },
@@ -138,7 +138,7 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
   const launch = (name: string, goalPrompt: string, owner = DEFAULT_OWNER): void => {
     const subagent = subagents[name]
     if (subagent !== undefined && manager.canQueue()) {
-      manager.launch({ subagentName: name, goalPrompt, owner }, definitionOf(subagent))
+      manager.launch({ subagentName: name, goalPrompt, owner }, subagent)
     }
   }
 

@@ -1,30 +1,29 @@
-/** Validates `params.context` with the schema of the subagent. A launch does this once, before the task is registered. */
+/** Validates the context of a launch with the schema of the subagent. A launch does this once, before the task is registered. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
 import { parseInput } from '../protocol/parse.js'
-import type { ResolvedRunner, RunInput, Runner } from './runner.js'
+import type { KeptParams } from '../protocol/run-fields.js'
+import type { ResolvedRunner, Runner } from './runner.js'
 import { resolveRunner } from './definition.js'
 
-type Params = RunInput['params']
-
 /**
- * Validates `params.context` with the schema of the runner. If there is no context, the schema validates an empty object.
- * @param field the name of the params in errors
+ * Validates `context` of the params with the schema of the runner. If there is no context, the schema validates an empty object.
+ * @param field the name of the context in errors
  * @returns the params. Their `context` is what the schema has returned
  * @throws INVALID_INPUT for the first field that does not match the schema
  */
 export function checkedParams(
   { contextSchema }: { readonly contextSchema?: z.ZodType },
-  params: Params,
-  field = 'params',
-): Params {
+  params: KeptParams | undefined,
+  field = 'input.context',
+): KeptParams | undefined {
   if (contextSchema === undefined) return params
   const { context: given = {} } = params ?? {}
-  const context: unknown = parseInput(contextSchema, given, `${field}.context`)
+  const context: unknown = parseInput(contextSchema, given, field)
   const checked = toWholePlainData({ ...params, context })
   if (checked !== undefined) return checked
-  throw new InvalidInputError(`${field}.context`, given, `a value nested at most ${MAX_LEVELS} levels deep`)
+  throw new InvalidInputError(field, given, `a value nested at most ${MAX_LEVELS} levels deep`)
 }
 
 /** Returns the runner without its schema, for a launch whose context was already validated. */

@@ -217,11 +217,11 @@ export interface RunInput {
   /** The id of the task. */
   readonly id: string
   /** The name of the subagent. */
-  readonly subagentName: string
+  readonly subagent: string
   /** What the task must achieve. */
-  readonly goalPrompt: string
-  /** Further input from the launch, if any. */
-  readonly params?: Readonly<Record<string, unknown>>
+  readonly goal: string
+  /** Data for the run, by name. Absent if the launch has none. */
+  readonly context?: Readonly<Record<string, unknown>> | undefined
   /** The results of the tasks in `after`, by their ids. Absent without `after`. */
   readonly results?: Readonly<Record<string, DependencyResult>>
 }

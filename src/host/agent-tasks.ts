@@ -31,7 +31,7 @@ import { checkOptions, pickOptions, withDefaults } from '../protocol/option-chec
 import { checkCommandPolicy, commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { subagentOffer } from '../tools/offered-subagents.js'
-import { definitionOf, subagentEntry } from '../tools/subagents.js'
+import { subagentEntry } from '../tools/subagents.js'
 import { startMonitor, type MonitoredCommand } from '../features/monitors/tool.js'
 import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
@@ -217,7 +217,7 @@ export interface AgentTasksWithCommands<Known extends Subagents = Subagents, Ans
  * ```ts
  * const turns = createTurns(async (text) => console.log('To the model:', text)) // call your model here
  * const tasks = createAgentTasks({
- *   subagents: { count: async ({ goal_prompt }) => `${goal_prompt} has ${goal_prompt.length} characters` },
+ *   subagents: { count: async ({ goal }) => `${goal} has ${goal.length} characters` },
  *   isAgentBusy: turns.isBusy$,
  *   triggerAgentTurn: turns.triggerAgentTurn,
  * })
@@ -275,7 +275,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     options.findRunner ??
     ((name) => {
       const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
-      return subagent && definitionOf(subagent)
+      return subagent && resolveRunner(subagent)
     })
   const manager = new AsyncTaskManager({
     ...pickOptions<Omit<AsyncTaskManagerOptions, 'maxCommands'>>(options, managerTypes),

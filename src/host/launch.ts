@@ -3,26 +3,23 @@ import type { z } from 'zod'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { omitUndefined } from '../data/omit-undefined.js'
-import { resolveRunner } from '../engine/definition.js'
 import { InvalidInputError, limitReason, TaskLimitError } from '../errors.js'
 import { cutText } from '../data/cut-text.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import { KNOWN_FIELD } from '../protocol/strict-object.js'
 import { nearestName } from '../data/nearest-name.js'
-import { definitionOf, REQUEST_PARAMS, type Subagent } from '../tools/subagents.js'
+import type { Subagent } from '../tools/subagents.js'
 import type { Subagents } from './subagent-outputs.js'
 import { createTaskHandle, type TaskHandle } from './task-handle.js'
 
 /**
  * The options of `tasks.launch`. They are those of `AsyncTaskManager.launch`, with two differences. The default `owner` is that of the host. And
- * `timeoutMs` has no default, because the time limits of the settings apply only to tools. The subagent receives the fields of `params`, such as
- * `context`, in its request.
+ * `timeoutMs` has no default, because the time limits of the settings apply only to tools.
  */
 export type LaunchOptions<Runnable = Subagent> = Omit<
   LaunchTaskInput,
-  'subagentName' | 'goalPrompt' | 'kind' | 'command'
+  'subagentName' | 'goalPrompt' | 'kind' | 'command' | 'context'
 > & {
-  /** A short form of `params: { context }`. Its type is the input type of the subagent's `contextSchema`. */
+  /** Data for the subagent, by name. Its type is the input type of the subagent's `contextSchema`. */
   readonly context?: SchemaOf<Runnable> extends infer Schema extends z.ZodType
     ? z.input<Schema>
     : Readonly<Record<string, unknown>>
@@ -35,15 +32,12 @@ type SchemaOf<Runnable> = Runnable extends
   ? Schema
   : undefined
 
-/** The options may be left out, unless the subagent has a `contextSchema` with a required field. `params` can have the context as well. */
+/** The options may be left out, unless the subagent has a `contextSchema` with a required field. */
 export type LaunchArguments<Runnable> =
   SchemaOf<Runnable> extends infer Schema extends z.ZodType
     ? Partial<z.input<Schema>> extends z.input<Schema>
       ? [options?: LaunchOptions<Runnable>]
-      : [
-          options: LaunchOptions<Runnable> &
-            ({ readonly context: z.input<Schema> } | { readonly params: { readonly context: unknown } }),
-        ]
+      : [options: LaunchOptions<Runnable> & { readonly context: z.input<Schema> }]
     : [options?: LaunchOptions<Runnable>]
 
 /** The maximum length of the list of subagents in an error message, in characters. */
@@ -63,48 +57,24 @@ export function launchTask(
   const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
   if (subagent === undefined) throw new InvalidInputError('name', name, knownNames(name, Object.keys(subagents)))
   const { reads } = manager
-  const { parentId, owner: given = parentId === undefined ? owner : undefined, context, ...rest } = options
-  const params = paramsOf(options, subagent)
+  const { parentId, owner: given = parentId === undefined ? owner : undefined, ...rest } = options
   // Both steps are one batch. A task that ends at once could otherwise be removed before its handle is created.
   return reads.batch(() => {
     const input = {
       ...rest,
-      ...omitUndefined({ parentId, owner: given, params }),
+      ...omitUndefined({ parentId, owner: given }),
       subagentName: name,
       goalPrompt: goal,
     }
     let task: ActiveTaskInfo
     try {
-      task = manager.launch(input, definitionOf(subagent))
+      task = manager.launch(input, subagent)
     } catch (error) {
       throw withRemedy(error)
     }
     return handleOf(manager, task)
   })
 }
-
-/**
- * Returns the params of a launch, with the context. If the subagent has no schema for the context, params may have any fields.
- * @throws INVALID_INPUT for an invalid context, or for an unknown field in params
- */
-function paramsOf({ params, context }: LaunchOptions, subagent: Subagent): LaunchOptions['params'] {
-  if (context !== undefined && !isObject(context)) throw new InvalidInputError('context', context, 'an object')
-  // `manager.launch` refuses params that are not an object.
-  if (params !== undefined && !isObject(params)) return params
-  if (context !== undefined && params?.['context'] !== undefined) {
-    throw new InvalidInputError('context', context, 'nothing, because params has a context')
-  }
-  const unknown =
-    resolveRunner(subagent).contextSchema && Object.keys(params ?? {}).find((key) => !REQUEST_PARAMS.includes(key))
-  if (unknown !== undefined) {
-    const nearest = nearestName(unknown, REQUEST_PARAMS)
-    const hint = nearest === undefined ? `did you mean context.${unknown}?` : `the nearest is ${nearest}`
-    throw new InvalidInputError(`params.${unknown}`, params?.[unknown], `${KNOWN_FIELD}; ${hint}`)
-  }
-  return context === undefined ? params : { ...params, context }
-}
-
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the handle of a task. Call this function in the batch that has launched the task. */
 export function handleOf(manager: AsyncTaskManager, { id }: ActiveTaskInfo): TaskHandle {

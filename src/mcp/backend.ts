@@ -37,7 +37,7 @@ import type { OpenStore } from '../store/open-store.js'
 import type { SessionOfStore } from '../store/sessions/session-store.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { subagentOffer } from '../tools/offered-subagents.js'
-import { definitionOf, type ResolvedSubagent, type Subagent } from '../tools/subagents.js'
+import type { ResolvedSubagent, Subagent } from '../tools/subagents.js'
 import { clientOf, STDIO_OWNER } from './callers.js'
 import { MAX_IN_PLACE_OF_ALL, ClientSlots, type ClientLimits } from './client-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
@@ -228,7 +228,7 @@ export function prepareBackend(options: McpServerOptions = {}): Backend {
       ...omitUndefined({ store: session, telemetry }),
       findRunner: (name) => {
         const subagent = subagents.get(name)
-        return findCommands?.(name) ?? (subagent && definitionOf(subagent))
+        return findCommands?.(name) ?? (subagent && resolveRunner(subagent))
       },
     })
     const slots = new ClientSlots(manager, clientLimits(config), session?.earlierTasks)

@@ -83,23 +83,22 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     maxConcurrent,
     rate,
     ...configuredTerms(subagent),
-    run: (request, context) =>
-      runIn(request.cwd ?? standard).run({ ...request, goalPrompt: promptOf(request) }, context),
+    run: (request, context) => runIn(request.cwd ?? standard).run({ ...request, goal: promptOf(request) }, context),
   }
 }
 
 /** Writes a request as one text, because a program gets it as one argument. */
 export function promptOf(request: SubagentRequest): string {
-  const { goal_prompt, behaviour_prompts = [], tool_whitelist, expected_outputs = {}, context = {} } = request
+  const { goal, behaviourPrompts = [], toolWhitelist = [], expectedOutputs = {}, context = {} } = request
   const section = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : [`${title}\n${lines.map((line) => `- ${line}`).join('\n')}`]
   return [
-    goal_prompt,
-    ...section('Instructions:', behaviour_prompts),
-    ...section('Use only these tools:', tool_whitelist ?? []),
+    goal,
+    ...section('Instructions:', behaviourPrompts),
+    ...section('Use only these tools:', toolWhitelist),
     ...section(
       'Return:',
-      Object.entries(expected_outputs).map(([variable, meaning]) => `${variable}: ${meaning}`),
+      Object.entries(expectedOutputs).map(([variable, meaning]) => `${variable}: ${meaning}`),
     ),
     ...section(
       'Context:',

@@ -17,6 +17,7 @@ import { resolveRunner } from '../engine/definition.js'
 import type { Runner } from '../engine/runner.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { parsedKept } from './kept-values.js'
+import { fromParams } from '../protocol/run-fields.js'
 import { furtherOf, type FurtherInput } from './launched-input.js'
 import { DISPOSED, NOT_IN_HISTORY } from './refusals.js'
 import type { PlanAgain } from './plan-again.js'
@@ -61,9 +62,10 @@ export async function planAsyncAgain(sources: Sources, id: string, entry: AsyncE
     ...termsOf(record),
     ...omitUndefined({ kind, command }),
   }
+  const { params, ...rest } = further
   return async () => {
     // The stored context is already an output of the subagent's context schema, so the schema must not convert it a second time.
-    const launched = manager.launch({ ...input, ...further }, withoutContextSchema(runner))
+    const launched = manager.launch({ ...input, ...rest, ...fromParams(params) }, withoutContextSchema(runner))
     await manager.stored()
     return { key: asyncKey(launched.id) }
   }

@@ -10,7 +10,8 @@ import { ownerName } from '../protocol/async-tasks.js'
 import { parseInput } from '../protocol/parse.js'
 import { strictObject } from '../protocol/strict-object.js'
 import { subagentOffer, type SubagentOffer } from '../tools/offered-subagents.js'
-import { definitionOf, type ResolvedSubagent } from '../tools/subagents.js'
+import { fromParams } from '../protocol/run-fields.js'
+import type { ResolvedSubagent } from '../tools/subagents.js'
 import { taskSchema } from '../tools/task-tool.js'
 import { cutText } from '../data/cut-text.js'
 import { asyncKey } from './async-entry.js'
@@ -113,11 +114,11 @@ export async function launchForPage(sources: Sources, name: string, body: unknow
     subagentName: name,
     goalPrompt: goal,
     owner,
-    ...(Object.keys(params).length > 0 && { params }),
+    ...fromParams(params),
     ...(timeout_seconds !== -1 && { timeoutMs: timeout_seconds * 1000 }),
     ...omitUndefined({ concurrencyKey }),
   }
-  const { id } = offer.launching(owner, () => manager.launch(input, withoutContextSchema(definitionOf(subagent))))
+  const { id } = offer.launching(owner, () => manager.launch(input, withoutContextSchema(subagent)))
   await manager.stored()
   return { key: asyncKey(id) }
 }

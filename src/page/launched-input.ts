@@ -2,9 +2,12 @@
 import type { LaunchedTask } from '../async-tasks/run-plan.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
+import type { KeptParams } from '../protocol/run-fields.js'
 
 /** The launch input of a task, without the fields that the task's record has. */
-export type FurtherInput = Pick<LaunchTaskInput, 'params' | 'retry' | 'priority' | 'whenFull' | 'graceMs'>
+export interface FurtherInput extends Pick<LaunchTaskInput, 'retry' | 'priority' | 'whenFull' | 'graceMs'> {
+  readonly params?: KeptParams
+}
 
 export function furtherOf({ input, params }: LaunchedTask): FurtherInput {
   const { retry, priority, whenFull, graceMs } = input

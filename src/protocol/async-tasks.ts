@@ -7,6 +7,7 @@ import { toOneLine } from '../data/control-characters.js'
 import { lazily } from './lazily.js'
 import { accepts, anObject, numberFrom, type OptionTypes } from './option-checks.js'
 import type { RetryPolicy } from './retry-policy.js'
+import { runFields } from './run-fields.js'
 import { strictObject } from './strict-object.js'
 
 /** What happens to a launch when no slot is free: an error (`refuse`), or the task waits for a slot (`queue`). */
@@ -57,14 +58,6 @@ const abortController = lazily(() =>
       typeof (value as AbortController).abort === 'function' &&
       typeof (value as Partial<AbortController>).signal?.addEventListener === 'function',
     'an AbortController',
-  ),
-)
-
-/** An object that is passed on unchanged. `z.record` is not used, because it would drop a field with the name `__proto__`. */
-export const jsonObject = lazily(() =>
-  z.custom<Record<string, unknown>>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-    'an object',
   ),
 )
 
@@ -133,8 +126,7 @@ export const launchInputSchema = lazily(() =>
     command: z.array(z.string()).readonly().optional(),
     /** Whether the caller waits for the run. Then the task takes no slot and is not refused at the limit, unless it is a command. */
     isForeground: z.boolean().optional(),
-    /** More input for the run, as JSON. Default: none. */
-    params: jsonObject().optional(),
+    ...runFields(),
     /** The task whose run launches and owns this one. Default: none. */
     parentId: name().optional(),
     /** What happens when no slot is free: the launch is refused, or waits. Default: the option of the manager. */

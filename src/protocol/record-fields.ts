@@ -4,8 +4,9 @@ import { RECORD_FIELDS, RESTORED_FIELDS, type FieldValue, type RestoredField } f
 import type { CancelledTaskInfo, CompletedTaskInfo, FailedTaskInfo } from '../../machines/records.js'
 import { STATUSES, type AsyncTaskStatus } from '../../machines/task-status.js'
 import { cutText } from '../data/cut-text.js'
-import { jsonObject, MAX_AFTER, milliseconds, name, ownerName, sessionSchema } from './async-tasks.js'
+import { MAX_AFTER, milliseconds, name, ownerName, sessionSchema } from './async-tasks.js'
 import { budgetSchema, spentSchema } from './budget.js'
+import { jsonObject } from './json-object.js'
 import { lazily } from './lazily.js'
 
 /** The maximum length of a progress message that is kept, in UTF-16 units. */

@@ -1,8 +1,10 @@
 /** The input of schedules, their limits, and the form in which a store keeps them. */
 import { z } from 'zod'
-import { jsonObject, milliseconds, name, ownerName } from './async-tasks.js'
+import { milliseconds, name, ownerName } from './async-tasks.js'
+import { jsonObject } from './json-object.js'
 import { lazily } from './lazily.js'
 import { integerFrom, numberFrom, withDefault, type OptionTypes } from './option-checks.js'
+import { fromParams, runFields } from './run-fields.js'
 import { strictObject } from './strict-object.js'
 
 /** Limits of schedules. */
@@ -80,14 +82,14 @@ const keptFields = lazily(() => ({
   /** The message that is delivered to the owner at each firing. */
   message: scheduledText().optional(),
   /**
-   * The task that each firing launches, in place of a message: the name of a subagent that `findRunner` knows, its goal, further input (at most
-   * 4000 bytes of JSON), and its deadline in ms.
+   * The task that each firing launches, in place of a message: the name of a subagent that `findRunner` knows, its goal, its deadline in ms, and
+   * fields for its run, such as `context` (each at most 4000 bytes of JSON).
    */
   launch: strictObject({
     subagent: name(),
     goal: scheduledText(),
-    params: jsonObject().optional(),
     timeoutMs: milliseconds().optional(),
+    ...runFields(),
   }).optional(),
 }))
 
@@ -129,12 +131,22 @@ export type ScheduleInput = Omit<Checked, Times | Actions> &
 
 const count = lazily(() => z.int().min(0))
 
-/** A schedule, as lists show it and as a store keeps it. */
+/** A schedule that a store keeps. */
 export const scheduleInfoSchema = lazily(() =>
   z.object({
     id: name(),
     owner: ownerName(),
     ...keptFields(),
+    /** The task that each firing launches. */
+    launch: z
+      .object({
+        subagent: name(),
+        goal: scheduledText(),
+        timeoutMs: milliseconds().optional(),
+        params: jsonObject().optional(),
+      })
+      .transform(({ params, ...launch }) => ({ ...launch, ...fromParams(params) }))
+      .optional(),
     /** The time of the next firing, in ms since the epoch. */
     next: z.number().min(0).max(8.64e15),
     timeZone: zone(),

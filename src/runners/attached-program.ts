@@ -99,7 +99,7 @@ export function environmentOf(
     // As a shell does. opencode works in PWD, not in its working directory.
     ...(cwd !== undefined && { PWD: nodeBuiltin('node:path').resolve(cwd) }),
     AGENT_TASK_ID: input.id,
-    AGENT_TASK_NAME: input.subagentName,
+    AGENT_TASK_NAME: input.subagent,
     ...(trace !== undefined && { TRACEPARENT: trace.traceparent, TRACESTATE: trace.tracestate }),
     ...env,
   }

@@ -143,7 +143,7 @@ function argumentsOf(
   { previous }: RunContext,
 ): string[] {
   const replace = (argument: string): string => toArgument(argument, input, previous?.session?.id)
-  return preset === undefined ? args.map(replace) : wordArguments(args, input.goalPrompt, replace)
+  return preset === undefined ? args.map(replace) : wordArguments(args, input.goal, replace)
 }
 
 async function runProgram(

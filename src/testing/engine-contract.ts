@@ -71,7 +71,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
   'ends a task once, with what its run returns': async ({ manager, runnerOf }) => {
     const ends: string[] = []
     manager.onTaskCompleted(({ id }) => ends.push(id))
-    const id = launch(manager, await runnerOf((input) => ({ goal: input.goalPrompt })))
+    const id = launch(manager, await runnerOf((input) => ({ goal: input.goal })))
     expectEqual((await settled(manager, id)).output, { goal: 'goal' }, 'the output')
     expectEqual(ends, [id], 'the ends that were notified')
   },
@@ -111,7 +111,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
       end({})
     }
     for (const id of ids) await settled(manager, id)
-    const started = work.calls.map(({ input }) => input.goalPrompt)
+    const started = work.calls.map(({ input }) => input.goal)
     expectEqual(started, goals, 'the goals of the runs')
   },
 
@@ -127,7 +127,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     ;(await work.call(2)).end({})
     await settled(manager, first)
     await settled(manager, last)
-    const goals = work.calls.map(({ input }) => input.goalPrompt)
+    const goals = work.calls.map(({ input }) => input.goal)
     expectEqual(goals, ['first', 'last'], 'the goals of the runs')
   },
 

@@ -13,10 +13,10 @@ import { hasSucceeded } from '../../machines/task-status.js'
 
 const FOUND_AS = 'submit_commands of a cluster'
 
-/** Returns a runner that follows a command task. The id is in `params`, both at a new launch and after a restart. */
+/** Returns a runner that follows a command task. The id is in the context, both at a new launch and after a restart. */
 function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): ResolvedRunner {
-  const run: RunFunction = async ({ params }, context) => {
-    const commandTaskId = String(params?.['commandTaskId'])
+  const run: RunFunction = async ({ context: given }, context) => {
+    const commandTaskId = String(given?.['commandTaskId'])
     const { signal, durability } = context
     const { left } = durability ?? {}
     const following = left === undefined ? signal : AbortSignal.any([signal, left])
@@ -79,7 +79,7 @@ export async function submitToCluster(
     instanceId,
     queuePosition,
     abortController,
-    params: { commandTaskId },
+    context: { commandTaskId },
     runner: commandRunner(tasks, stopListening),
     abandon: () => {
       stopListening()

@@ -27,7 +27,7 @@ export interface CommandRun {
   /** Register it with the async task: its abort cancels the command task, even if the runner was never called. */
   readonly abortController: AbortController
   /** The additional input of the run, with which a later process resumes the run. */
-  readonly params?: LaunchTaskInput['params']
+  readonly context?: LaunchTaskInput['context']
   /** Whether the command task was stored. Undefined if it is not stored at all. If it is false, there is no command task to follow. */
   readonly accepted?: Promise<boolean> | undefined
   /** Cancels the command task. Call it when the async task could not be launched. */

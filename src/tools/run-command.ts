@@ -215,7 +215,7 @@ export function commandInput({ shell }: CommandPolicy, allowed: AllowedCommand):
     command: [...argv],
     graceMs: STOP_MS.task,
     whenFull: 'refuse',
-    params: { cwd },
+    cwd,
   }
 }
 

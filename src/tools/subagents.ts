@@ -4,38 +4,31 @@ import { boundLines, previewText } from '../features/output/bounded-text.js'
 import { resolveRunner, toFlatRunner } from '../engine/definition.js'
 import type { ResolvedRunner, RunFunction, RunInput, RunnerDefinition } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
+import type { KeptParams } from '../protocol/run-fields.js'
 import { jsonBytes } from '../data/json-size.js'
 import { MAX_LEVELS, toWholePlainData } from '../data/plain-data.js'
 
-/** The input of a subagent's run: the parameters of the call of the tool `task`, and facts about the launched task. */
-export interface SubagentRequest extends Omit<RunInput, 'params'> {
-  /** The name of the subagent, as the model wrote it. */
-  readonly subagent_name: string
-  /** The goal, as the model wrote it. */
-  readonly goal_prompt: string
-  /** More instructions on how to reach the goal. */
-  readonly behaviour_prompts?: readonly string[] | undefined
-  /** The tools that the subagent may use. Default: all of its tools. */
-  readonly tool_whitelist?: readonly string[] | undefined
-  /** The variables that the subagent should emit: the name of each, with a description. */
-  readonly expected_outputs?: Readonly<Record<string, string>> | undefined
-  /** More data for the subagent, by name. */
-  readonly context?: Readonly<Record<string, unknown>> | undefined
-  /** The working directory of the run, if the host sets one. */
+/** The input of a subagent's run. Fields that were not given are absent. */
+export interface SubagentRequest extends RunInput {
+  /** The working directory of the run. Default: that of the subagent. */
   readonly cwd?: string | undefined
+  /** More instructions on how to reach the goal. */
+  readonly behaviourPrompts?: readonly string[] | undefined
+  /** The variables that the subagent should emit: the name of each, with a description. */
+  readonly expectedOutputs?: Readonly<Record<string, string>> | undefined
+  /** The tools that the subagent may use. Default: all of its tools. */
+  readonly toolWhitelist?: readonly string[] | undefined
 }
 
-/** The fields of a request that come from the model. */
-export type SubagentParams = Omit<SubagentRequest, keyof RunInput | 'cwd'>
-
-/** The fields of `params` of a launch that become fields of a request. */
-export const REQUEST_PARAMS: readonly string[] = [
-  'behaviour_prompts',
-  'tool_whitelist',
-  'expected_outputs',
-  'context',
-  'cwd',
-] satisfies readonly Exclude<keyof SubagentRequest, keyof RunInput>[]
+/** The parameters of the tool `task` that describe the work. */
+export interface SubagentParams {
+  readonly subagent_name: string
+  readonly goal_prompt: string
+  readonly behaviour_prompts?: readonly string[] | undefined
+  readonly tool_whitelist?: readonly string[] | undefined
+  readonly expected_outputs?: Readonly<Record<string, string>> | undefined
+  readonly context?: Readonly<Record<string, unknown>> | undefined
+}
 
 /** Runs a request. If starting the subagent throws, the task fails. */
 export type SubagentRunner = RunFunction<SubagentRequest>
@@ -150,7 +143,7 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
     if (furtherInput(params) === undefined) {
       throw new InvalidInputError('params.context', params.context, `a value nested at most ${MAX_LEVELS} levels deep`)
     }
-    return takingRequests(runner)
+    return runner
   } catch (error) {
     const run = (): never => {
       throw error
@@ -159,34 +152,13 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
   }
 }
 
-/** Copies the fields of a request, except its name and goal. Returns undefined if they are nested too deeply. */
+/** Copies the parameters, except name and goal, as they are kept. Returns undefined if they are nested too deeply. */
 export function furtherInput({
   subagent_name: _name,
   goal_prompt: _goal,
   ...params
-}: SubagentParams & Pick<SubagentRequest, 'cwd'>): Readonly<Record<string, unknown>> | undefined {
+}: SubagentParams & Pick<SubagentRequest, 'cwd'>): KeptParams | undefined {
   return toWholePlainData(params)
-}
-
-/** Returns the definition that runs the tasks of a subagent. The input of its run contains the whole request. */
-export function definitionOf(subagent: Subagent): ResolvedRunner {
-  return takingRequests(resolveRunner(subagent))
-}
-
-function takingRequests(subagent: ResolvedRunner<SubagentRequest>): ResolvedRunner {
-  return {
-    ...subagent,
-    run: ({ params, ...input }, context) => {
-      const { subagentName, goalPrompt } = input
-      const request: SubagentRequest = Object.freeze({
-        ...params,
-        subagent_name: subagentName,
-        goal_prompt: goalPrompt,
-        ...input,
-      })
-      return subagent.run(request, context)
-    },
-  }
 }
 
 export function subagentEntry(name: string, subagent: Subagent): SubagentEntry {

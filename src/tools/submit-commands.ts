@@ -141,7 +141,7 @@ export function createSubmitCommandsTool(
           goalPrompt: goalOf(params),
           abortController: run.abortController,
           ...inputOf(timeout),
-          ...omitUndefined({ params: run.params }),
+          ...omitUndefined({ context: run.context }),
         })
         return { message: toMessage(params, id), launchInput }
       }

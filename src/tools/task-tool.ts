@@ -5,6 +5,7 @@ import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError } from '../errors.js'
 import { modelSchemaOf } from '../protocol/json-schema.js'
 import { lazily } from '../protocol/lazily.js'
+import { fromParams } from '../protocol/run-fields.js'
 import { previewText } from '../features/output/bounded-text.js'
 import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
 import { preview } from '../data/preview.js'
@@ -139,7 +140,8 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
           goalPrompt: params.goal_prompt,
           ...inputOf(timeout),
           ...waits.input,
-          ...omitUndefined({ params: further, parentId }),
+          ...fromParams(further),
+          ...omitUndefined({ parentId }),
         },
         timeout,
         context,
@@ -169,8 +171,8 @@ const describeWith = (description: string, entries: readonly SubagentEntry[]): s
 
 /** The result of a call whose context does not match the schema of the subagent. */
 function refusedContext(error: unknown): ToolResult {
-  if (error instanceof InvalidInputError && /^params\.context(?![^.[])/.test(error.field)) {
-    return invalidParameters(NAME, error.message)
+  if (error instanceof InvalidInputError && /^input\.context(?![^.[])/.test(error.field)) {
+    return invalidParameters(NAME, `params${error.message.slice('input'.length)}`)
   }
   throw error
 }

@@ -49,9 +49,9 @@ describe('the end of a run', () => {
   it('W2: is sent with its output when the run has said nothing, and is read with what the run said otherwise', async () => {
     const fleet = await startFleet()
     await fleet.worker(
-      ({ goalPrompt }, context) => {
-        if (goalPrompt === 'speak') context.append('said')
-        return { text: goalPrompt === 'large' ? 'x'.repeat(20_000) : 'two\nlines' }
+      ({ goal }, context) => {
+        if (goal === 'speak') context.append('said')
+        return { text: goal === 'large' ? 'x'.repeat(20_000) : 'two\nlines' }
       },
       { lockMs },
     )

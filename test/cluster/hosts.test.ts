@@ -175,9 +175,9 @@ describe('a host that dies', () => {
       let finish = (): void => undefined
       const finished = new Promise<void>((resolve) => (finish = resolve))
       await fleet.worker(
-        async ({ id, goalPrompt }, { signal }) => {
+        async ({ id, goal }, { signal }) => {
           started.push(id)
-          if (goalPrompt === 'again') return { final_message: 'another run' }
+          if (goal === 'again') return { final_message: 'another run' }
           signal.addEventListener('abort', () => aborted.push(signal.reason))
           await finished
           return { final_message: 'too late' }

@@ -14,12 +14,12 @@ describe('when Redis goes away', () => {
     // What runs when Redis dies ends while it is away; its lock outlives that.
     let started = 0
     await fleet.worker(
-      async ({ goalPrompt }, context) => {
+      async ({ goal }, context) => {
         started += 1
-        context.append(`${goalPrompt} begins\n`)
-        await pause(Number(goalPrompt))
-        context.append(`${goalPrompt} ends\n`)
-        return { final_message: goalPrompt }
+        context.append(`${goal} begins\n`)
+        await pause(Number(goal))
+        context.append(`${goal} ends\n`)
+        return { final_message: goal }
       },
       { concurrency: 3, lockMs: 30_000 },
     )

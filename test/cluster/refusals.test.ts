@@ -61,10 +61,10 @@ describe('a failover that keeps the connections to the old primary', () => {
     let finish: () => void = () => undefined
     const finished = new Promise<void>((resolve) => (finish = resolve))
     let started = 0
-    const { manager, runner, lines } = await fleetOn(`redis://127.0.0.1:${relay.port}`, async ({ goalPrompt }) => {
+    const { manager, runner, lines } = await fleetOn(`redis://127.0.0.1:${relay.port}`, async ({ goal }) => {
       started += 1
-      if (goalPrompt === 'slow') await finished
-      return { final_message: goalPrompt }
+      if (goal === 'slow') await finished
+      return { final_message: goal }
     })
     const slow = manager.launch({ ...goal, goalPrompt: 'slow' }, runner)
     const waiting = manager.launch({ ...goal, goalPrompt: 'waiting' }, runner)

@@ -19,10 +19,10 @@ describe('a task on a worker', () => {
     const fleet = await startFleet()
     await fleet.worker((input, { attempt, owner, taskId }) => ({ ...input, attempt, owner, taskId }))
     const manager = fleet.manager()
-    const { id } = manager.launch({ ...launch, owner: 'me', params: { depth: 2, text: 'ö\u2028"' } }, fleet.runnerOf())
+    const { id } = manager.launch({ ...launch, owner: 'me', context: { depth: 2, text: 'ö\u2028"' } }, fleet.runnerOf())
     expect(await settled(manager, id)).toMatchObject({
       status: 'completed',
-      output: { goalPrompt: 'find out', params: { depth: 2, text: 'ö\u2028"' }, attempt: 1, owner: 'me', taskId: id },
+      output: { goal: 'find out', context: { depth: 2, text: 'ö\u2028"' }, attempt: 1, owner: 'me', taskId: id },
     })
   })
 

@@ -164,11 +164,11 @@ describe('a worker that is stopped', () => {
     const manager = fleet.manager()
     const aborted: unknown[] = []
     const worker = await fleet.worker(
-      ({ goalPrompt }, { signal }) =>
+      ({ goal }, { signal }) =>
         new Promise((resolve) =>
           signal.addEventListener('abort', () => {
             aborted.push(signal.reason)
-            resolve(goalPrompt === 'nothing' ? {} : { final_message: goalPrompt })
+            resolve(goal === 'nothing' ? {} : { final_message: goal })
           }),
         ),
       { concurrency: 2 },

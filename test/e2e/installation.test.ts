@@ -69,7 +69,7 @@ import { createAgentTasks } from 'agent-tasks'
 import { toAiSdkTools } from 'agent-tasks/adapters/ai-sdk'
 import { toLangChainTools } from 'agent-tasks/adapters/langchain'
 import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
-const { tools, dispose } = createAgentTasks({ subagents: { echo: ({ goal_prompt }) => goal_prompt } })
+const { tools, dispose } = createAgentTasks({ subagents: { echo: ({ goal }) => goal } })
 const input = { subagent_name: 'echo', goal_prompt: 'it works' }
 const { task } = toAiSdkTools(tools)
 const output = await task.execute(input, { toolCallId: 'c1', messages: [] })

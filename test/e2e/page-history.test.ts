@@ -9,10 +9,10 @@ import { goTo, isLive, startHost as startFullHost, usePageBrowser } from '../sup
 
 const open = usePageBrowser()
 
-const runner = functionRunner(({ goalPrompt }) =>
-  goalPrompt.startsWith('fail')
-    ? Promise.reject(new Error(`cannot ${goalPrompt}`))
-    : Promise.resolve({ final_message: `result of ${goalPrompt}\n\u202ereversed` }),
+const runner = functionRunner(({ goal }) =>
+  goal.startsWith('fail')
+    ? Promise.reject(new Error(`cannot ${goal}`))
+    : Promise.resolve({ final_message: `result of ${goal}\n\u202ereversed` }),
 )
 
 /** A host that has run so many tasks, and the page on it. */

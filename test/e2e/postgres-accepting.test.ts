@@ -55,7 +55,7 @@ async function put(client: Client, schema: string, { deliveryId, acceptIn }: Del
 async function hostAt(schema: string, respond: (delivery: Delivery, text: string) => Promise<void>) {
   const tasks = createAgentTasks({
     store: await openStore(postgresStore({ connection: server.url, schema, leaseMs: 500 })),
-    subagents: { work: ({ goal_prompt }) => `result of ${goal_prompt}` },
+    subagents: { work: ({ goal }) => `result of ${goal}` },
     autoTrigger: { retry: { initialMs: 10, maxMs: 10 } },
     onError: () => undefined,
     respond: async ({ delivery, text }) => {

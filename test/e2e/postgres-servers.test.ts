@@ -44,7 +44,7 @@ function hostOn(store: OpenStore) {
   const tasks = createAgentTasks({
     store,
     onError: (error) => reported.push((error as { readonly code?: unknown }).code),
-    subagents: { echo: ({ goal_prompt }) => Promise.resolve({ final_message: goal_prompt }) },
+    subagents: { echo: ({ goal }) => Promise.resolve({ final_message: goal }) },
   })
   onTestFinished(() => tasks.dispose())
   return { tasks, reported }

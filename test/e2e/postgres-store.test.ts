@@ -300,7 +300,7 @@ function randomText(length: number): string {
 
 it('a host that moves to another machine delivers once what it owed', async () => {
   const schema = freshSchema()
-  const runner = functionRunner(({ goalPrompt }) => Promise.resolve({ final_message: `result of ${goalPrompt}` }))
+  const runner = functionRunner(({ goal }) => Promise.resolve({ final_message: `result of ${goal}` }))
   const hanging = functionRunner(
     (_input, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),

@@ -24,7 +24,7 @@ function newFolder(): string {
 async function fill(file: string): Promise<void> {
   const tasks = createAgentTasks({
     store: sqliteStore(file),
-    subagents: { echo: ({ goal_prompt }) => ({ final_message: goal_prompt }) },
+    subagents: { echo: ({ goal }) => ({ final_message: goal }) },
     maxAsyncTasks: 1,
   })
   for (const goal of ['old', 'b', 'c', 'd']) await tasks.launch('echo', goal).result
@@ -72,7 +72,7 @@ it('K11: a folder in place of a history is an error, and a host goes on without 
   const errors: unknown[] = []
   const tasks = createAgentTasks({
     store: sqliteStore(file),
-    subagents: { echo: ({ goal_prompt }) => ({ final_message: goal_prompt }) },
+    subagents: { echo: ({ goal }) => ({ final_message: goal }) },
     onError: (error) => errors.push(error),
   })
   expect((await tasks.launch('echo', 'a').result).final_message).toBe('a')
@@ -86,7 +86,7 @@ it('a process that has locked a store and its history delays what is written, an
   await fill(file)
   const tasks = createAgentTasks({
     store: sqliteStore(file),
-    subagents: { echo: ({ goal_prompt }) => ({ final_message: goal_prompt }) },
+    subagents: { echo: ({ goal }) => ({ final_message: goal }) },
     maxAsyncTasks: 1,
   })
   await tasks.recovered

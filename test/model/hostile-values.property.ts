@@ -259,7 +259,7 @@ async function enter(manager: AsyncTaskManager, place: (typeof places)[number], 
   try {
     switch (place) {
       case 'params':
-        manager.launch({ ...input, params: any }, run)
+        manager.launch({ ...input, context: any }, run)
         break
       case 'queued': {
         let end = (): void => undefined
@@ -269,7 +269,7 @@ async function enter(manager: AsyncTaskManager, place: (typeof places)[number], 
         )
         await turn()
         try {
-          manager.launch({ ...input, params: any }, run)
+          manager.launch({ ...input, context: any }, run)
         } finally {
           end()
         }

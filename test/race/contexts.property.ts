@@ -65,10 +65,10 @@ async function run(sabotage: (tasks: AgentTasks) => void, script: Script, order:
   }
 
   const failed = new Map<string, number>()
-  const work: SubagentRunner = async ({ goal_prompt }, { taskId, signal }) => {
+  const work: SubagentRunner = async ({ goal }, { taskId, signal }) => {
     if (currentTurn() !== undefined) problems.push(`H5: the run ${taskId} counts as a part of a turn`)
-    signal.addEventListener('abort', () => check('an abort', goal_prompt))
-    await checkAround('a run', goal_prompt)
+    signal.addEventListener('abort', () => check('an abort', goal))
+    await checkAround('a run', goal)
     const count = failed.get(taskId) ?? 0
     failed.set(taskId, count + 1)
     if (count < script.failures) throw Object.assign(new Error('again'), { code: 'INTERRUPTED' })

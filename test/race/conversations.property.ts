@@ -118,17 +118,17 @@ async function explore(operations: readonly Operation[], alter: AlterParty): Pro
     ownerLimits: { maxRunning: MAX_RUNNING, maxQueued: 3 },
     onError: () => undefined,
     subagents: {
-      quick: ({ goal_prompt }) => `result of ${goal_prompt}`,
+      quick: ({ goal }) => `result of ${goal}`,
       asks: {
         takesMessages: true,
-        run: async ({ goal_prompt }, { ask, messages, signal }) => {
+        run: async ({ goal }, { ask, messages, signal }) => {
           const listen = async (): Promise<void> => {
             for await (const message of messages) {
-              if (goal_prompt !== `secret-${message}`) leaks.push(`${goal_prompt} is told ${message}`)
+              if (goal !== `secret-${message}`) leaks.push(`${goal} is told ${message}`)
             }
           }
           void listen()
-          const answer = await Promise.race([ask(`question of ${goal_prompt}`), aborted(signal)])
+          const answer = await Promise.race([ask(`question of ${goal}`), aborted(signal)])
           return `answered ${JSON.stringify(answer)}`
         },
       },

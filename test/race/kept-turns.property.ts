@@ -100,7 +100,7 @@ function hostOn(store: Store, failing: readonly number[], { onBegin, onRun }: Ob
     autoTrigger: { retry: { initialMs: 1, maxMs: 1 } },
     subagents: {
       work: {
-        run: async ({ goal_prompt: goal }, { taskId }) => {
+        run: async ({ goal }, { taskId }) => {
           onRun(goal, taskId)
           const [number = '', length] = goal.split(' ')
           await ticks(Number(length))

@@ -271,7 +271,7 @@ export class WakingWorld {
     }
   }
 
-  readonly #run: Runner = async ({ id, goalPrompt }, { attempt, signal }) => {
+  readonly #run: Runner = async ({ id, goal }, { attempt, signal }) => {
     const key = this.#race.disk.tasks[id]?.key
     if (key !== undefined) {
       const other = this.#running.get(key)
@@ -282,7 +282,7 @@ export class WakingWorld {
     }
     try {
       await this.#race.pause(`attempt ${attempt} of ${id}`)
-      if (goalPrompt === 'fail' && attempt === 1) throw Object.assign(new Error('no luck'), { code: 'RATE_LIMITED' })
+      if (goal === 'fail' && attempt === 1) throw Object.assign(new Error('no luck'), { code: 'RATE_LIMITED' })
       return { final_message: id }
     } finally {
       if (key !== undefined) this.#leave(key, id)

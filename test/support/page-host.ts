@@ -47,9 +47,9 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwA
 
 const subagents = {
   /** Ends at once. Its result contains the fields of the JSON object after the colon in its goal. */
-  writer: async ({ goalPrompt }: RunInput) => {
-    const [, json = '{}'] = /^[^:]*: (.*)$/s.exec(goalPrompt) ?? []
-    return { final_message: `Done: ${goalPrompt.slice(0, 40)}`, ...(JSON.parse(json) as object) }
+  writer: async ({ goal }: RunInput) => {
+    const [, json = '{}'] = /^[^:]*: (.*)$/s.exec(goal) ?? []
+    return { final_message: `Done: ${goal.slice(0, 40)}`, ...(JSON.parse(json) as object) }
   },
   clumsy: async () => {
     throw new TypeError('The tower has fallen', { cause: new Error('no cement') })

@@ -20,7 +20,7 @@ export interface RecordedContext extends RunContext {
 
 /** The input of a run. */
 export function runInput(goalPrompt = 'goal'): RunInput {
-  return { id: 'agent-1', subagentName: 'agent', goalPrompt }
+  return { id: 'agent-1', subagent: 'agent', goal: goalPrompt }
 }
 
 /** The parts of the context that a run without a manager has for tasks of its own. */

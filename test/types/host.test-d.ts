@@ -29,12 +29,11 @@ import { createTurns, type AgentTurns } from '../../src/parts.js'
 
 const tasks = createAgentTasks({
   subagents: {
-    echo: ({ goal_prompt }) => goal_prompt,
+    echo: ({ goal }) => goal,
     later: async () => Promise.resolve('text'),
     nothing: () => undefined,
     maybe: (_request, { attempt }) => (attempt > 1 ? 'text' : undefined),
-    count: async ({ goalPrompt }) =>
-      Promise.resolve({ final_message: goalPrompt, words: 3, at: new Date(), of: ['a'] }),
+    count: async ({ goal }) => Promise.resolve({ final_message: goal, words: 3, at: new Date(), of: ['a'] }),
     defined: { description: 'a definition', run: () => ({ emitted_vars: { n: 1 } }) },
     open: (): OutputObject => ({}),
     fn: functionRunner(() => 'text'),
@@ -75,7 +74,7 @@ export function onlyKnownSubagentsAreLaunched(): void {
   tasks.launch('echo', 'hi', { timeout: 5 })
   // @ts-expect-error the name is the first argument
   expectTypeOf<LaunchOptions>().toHaveProperty('subagentName')
-  tasks.launch('echo', 'hi', { owner: 'anna', timeoutMs: 5, whenFull: 'queue', priority: 1, params: { context: {} } })
+  tasks.launch('echo', 'hi', { owner: 'anna', timeoutMs: 5, whenFull: 'queue', priority: 1, context: {} })
 }
 
 export async function aHandleIsTyped(handle: TaskHandle<{ readonly n: number }>): Promise<void> {

@@ -153,7 +153,7 @@ export function misuseOfTheManagerDoesNotCompile(): void {
 export function aRunnerIsTyped(): void {
   expectTypeOf(
     functionRunner((input, context) => {
-      expectTypeOf(input.goalPrompt).toEqualTypeOf<string>()
+      expectTypeOf(input.goal).toEqualTypeOf<string>()
       expectTypeOf(context).toEqualTypeOf<RunContext>()
       return { final_message: 'done' }
     }),

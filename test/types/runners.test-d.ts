@@ -33,17 +33,17 @@ export function aSubagentIsAFunctionOrADefinition(): void {
       later: async (request, context) => {
         expectTypeOf(request).toEqualTypeOf<SubagentRequest>()
         expectTypeOf(context).toEqualTypeOf<RunContext>()
-        return Promise.resolve({ final_message: request.goal_prompt })
+        return Promise.resolve({ final_message: request.goal })
       },
       program: processRunner({ command: 'make' }),
       repeated: { run: processRunner({ command: 'make', survivesHost: true }), retry },
       described: { description: 'Builds it.', run: program, budget: { seconds: 1 } },
-      fn: functionRunner(({ goalPrompt }) => goalPrompt, { takesMessages: true }),
+      fn: functionRunner(({ goal }) => goal, { takesMessages: true }),
       elsewhere: { run: bullmqRunner({ connection: 'redis://localhost', queue: 'q' }), retry },
       reader: {
         takesMessages: true,
-        run: async ({ goal_prompt }, { messages }) => {
-          for await (const message of messages) return `${goal_prompt}: ${message}`
+        run: async ({ goal }, { messages }) => {
+          for await (const message of messages) return `${goal}: ${message}`
           return undefined
         },
       },
@@ -67,8 +67,8 @@ export function itIsTheSameEverywhere(manager: AsyncTaskManager, context: RunCon
     context.launch(input, runner)
     new AsyncTaskManager({ findRunner: () => runner })
   }
-  manager.launch(input, async ({ goalPrompt }, { signal }) => (signal.aborted ? undefined : goalPrompt))
-  manager.launch(input, { run: async ({ goalPrompt }) => Promise.resolve(goalPrompt), takesMessages: true })
+  manager.launch(input, async ({ goal }, { signal }) => (signal.aborted ? undefined : goal))
+  manager.launch(input, { run: async ({ goal }) => Promise.resolve(goal), takesMessages: true })
   const subagents = {
     a: () => 'text',
     b: program,
@@ -80,7 +80,7 @@ export function itIsTheSameEverywhere(manager: AsyncTaskManager, context: RunCon
   void startWorker({ connection: 'redis://localhost', subagents })
   void startWorker({
     connection: 'redis://localhost',
-    subagents: { a: ({ goalPrompt, goal_prompt }) => goalPrompt + goal_prompt },
+    subagents: { a: ({ goal, context = {} }) => `${goal}${Object.keys(context).join()}` },
   })
   const getAsyncTaskManager = () => manager
   createTaskTool({ getAsyncTaskManager, resolveSubagent: () => program })
@@ -109,12 +109,12 @@ export function theContextHasTheTypeOfItsSchema(): void {
   const area = defineSubagent({
     description: 'Computes an area.',
     contextSchema,
-    run: ({ context, goal_prompt }, { signal }) => {
+    run: ({ context, goal }, { signal }) => {
       expectTypeOf(context.width).toEqualTypeOf<number>()
       expectTypeOf(context.unit).toEqualTypeOf<string>()
       // Plain data: a date becomes text.
       expectTypeOf(context.at).toEqualTypeOf<string | undefined>()
-      expectTypeOf(goal_prompt).toEqualTypeOf<string>()
+      expectTypeOf(goal).toEqualTypeOf<string>()
       expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
       return { square: context.width ** 2 }
     },
@@ -131,7 +131,7 @@ export function theContextHasTheTypeOfItsSchema(): void {
   // @ts-expect-error the schema asks for a width, also where a definition runs another one
   tasks.launch('repeated', 'x', { timeoutMs: 5 })
   tasks.launch('repeated', 'x', { context: { width: 2 } })
-  tasks.launch('area', 'x', { timeoutMs: 5, params: { context: { width: 2 } } })
+  tasks.launch('area', 'x', { timeoutMs: 5, context: { width: 2 } })
   const allOptional = defineSubagent({
     description: 'Takes a hint.',
     contextSchema: z.object({ hint: z.string().optional() }),

@@ -23,10 +23,10 @@ const host = (store: MemoryStore) =>
   createAgentTasks({
     store,
     subagents: {
-      researcher: ({ goal_prompt }: { readonly goal_prompt: string }, { previous }: RunContext) =>
+      researcher: ({ goal }: { readonly goal: string }, { previous }: RunContext) =>
         previous === undefined
-          ? `There are 3 causes of "${goal_prompt}".`
-          : `Of what I found (${previous.output?.final_message ?? ''}) this is about: ${goal_prompt}`,
+          ? `There are 3 causes of "${goal}".`
+          : `Of what I found (${previous.output?.final_message ?? ''}) this is about: ${goal}`,
       coder: processRunner({
         command: process.execPath,
         args: ['coder.mjs', 'session-1', '{goal}'],

@@ -5,10 +5,10 @@ import { createAgentTasks, runCommandLine } from 'agent-tasks'
 const tasks = createAgentTasks({
   maxAsyncTasks: 3,
   subagents: {
-    search: async ({ goal_prompt }) => {
+    search: async ({ goal }) => {
       await new Promise((resolve) => setTimeout(resolve, 50))
-      if (goal_prompt === 'nothing') throw new Error('Nothing was found.')
-      return `found ${goal_prompt}`
+      if (goal === 'nothing') throw new Error('Nothing was found.')
+      return `found ${goal}`
     },
     report: ({ results = {} }) => {
       const found = Object.values(results).map(({ status, output }) => `${status}: ${output?.final_message ?? '-'}`)

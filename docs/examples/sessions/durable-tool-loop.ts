@@ -67,7 +67,7 @@ async function host(folder: string, killAt: number): Promise<void> {
     isAgentBusy: turns.isBusy$,
     triggerAgentTurn: turns.triggerAgentTurn,
     subagents: {
-      research: { run: ({ goal_prompt }) => `a report on ${goal_prompt}`, retry: { attempts: 9, on: ['interrupted'] } },
+      research: { run: ({ goal }) => `a report on ${goal}`, retry: { attempts: 9, on: ['interrupted'] } },
     },
   })
   disposeOnSignals(tasks)

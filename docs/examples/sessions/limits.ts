@@ -12,8 +12,8 @@ const work = async (what: string) => {
 const tasks = createAgentTasks({
   maxAsyncTasks: 5,
   subagents: {
-    deploy: ({ goal_prompt }) => work(goal_prompt),
-    search: { run: ({ goal_prompt }) => work(goal_prompt), rate: { limit: 1, perMs: 300 } },
+    deploy: ({ goal }) => work(goal),
+    search: { run: ({ goal }) => work(goal), rate: { limit: 1, perMs: 300 } },
   },
 })
 const { task, check_async_tasks: check, wait_for_async_tasks: wait } = tasks.tools

@@ -4,9 +4,9 @@ import { createAgentTasks, runCommandLine } from 'agent-tasks'
 
 const tasks = createAgentTasks({
   subagents: {
-    build: async ({ goal_prompt }) => {
+    build: async ({ goal }) => {
       await new Promise((resolve) => setTimeout(resolve, 50))
-      return `built ${goal_prompt}`
+      return `built ${goal}`
     },
   },
 })

@@ -7,7 +7,7 @@ import { isStepCount, simulateReadableStream, streamText, type ModelMessage } fr
 import { MockLanguageModelV4 } from 'ai/test'
 
 const tasks = createAgentTasks({
-  subagents: { archivist: ({ goal_prompt }) => `9 reports about ${goal_prompt}` },
+  subagents: { archivist: ({ goal }) => `9 reports about ${goal}` },
   autoTrigger: { retry: { initialMs: 10 } },
   onError: (error) => say('a turn failed', (error as Error).message),
 })

@@ -4,7 +4,7 @@ import { overspent } from '../../../machines/usage.js'
 import { toFlatRunner } from '../../engine/definition.js'
 import { endSurvivor, lastOutput } from '../../engine/program-folder.js'
 import { endProgram, isForeign, isLeft, type StartedProgram } from '../../engine/reap.js'
-import type { FindRunner, ResolvedRunner, RunFunction, RunInput } from '../../engine/runner.js'
+import type { FindRunner, ResolvedRunner, RunFunction } from '../../engine/runner.js'
 import type { OnError } from '../../isolation/error-report.js'
 import type { Clock } from '../../system/clock.js'
 import { preview } from '../../data/preview.js'
@@ -14,6 +14,7 @@ import { isWaiting } from '../../../machines/task-status.js'
 import { interruptionOf, MAX_FRUITLESS, type HasEnded } from '../../features/steps/interruptions.js'
 import type { StepLog } from '../../features/steps/step-log.js'
 import { AgentTasksError } from '../../errors.js'
+import type { KeptParams } from '../../protocol/run-fields.js'
 import { INTERRUPTED, interruption } from './restoring.js'
 import type { FoundRow } from './stored-run.js'
 
@@ -27,9 +28,9 @@ const STOP_MS = { most: 10_000, step: 50 } as const
 export type RecoveryDecision =
   | { readonly type: 'followed'; readonly definition: ResolvedRunner }
   /** The run had not started. Its task waits again. */
-  | { readonly type: 'waiting'; readonly definition: ResolvedRunner; readonly params: RunInput['params'] }
+  | { readonly type: 'waiting'; readonly definition: ResolvedRunner; readonly params: KeptParams | undefined }
   /** The remaining processes of the run are being ended. The task is run again. */
-  | { readonly type: 'repeated'; readonly definition: ResolvedRunner; readonly params: RunInput['params'] }
+  | { readonly type: 'repeated'; readonly definition: ResolvedRunner; readonly params: KeptParams | undefined }
   /** Processes of the run are being ended. When they have ended, the run of `definition` fails the task. Until then the task is running. */
   | { readonly type: 'ending'; readonly definition: ResolvedRunner }
   /** The task fails with this error. Nothing of the run is left. */

@@ -14,6 +14,7 @@ import { orderedJson } from '../../data/ordered-json.js'
 import { toPlainData } from '../../data/plain-data.js'
 import { currentTurn, type TurnMarker } from '../../isolation/current-turn.js'
 import { lazily } from '../../protocol/lazily.js'
+import { toParams, type KeptParams, type RunFields } from '../../protocol/run-fields.js'
 import type { LaunchTaskInput } from '../../protocol/async-tasks.js'
 import type { StoredJson } from '../../store/store.js'
 import { nodeBuiltin } from '../../system/node-builtins.js'
@@ -26,8 +27,10 @@ const MAX_LAUNCHES = 1000
 /** What makes two launches the same. Limits and the place in which the result is awaited do not count. */
 export type LaunchedWork = Pick<
   LaunchTaskInput,
-  'id' | 'subagentName' | 'goalPrompt' | 'owner' | 'params' | 'after' | 'kind' | 'command'
+  'id' | 'subagentName' | 'goalPrompt' | 'owner' | 'after' | 'kind' | 'command' | keyof RunFields
 > & {
+  /** More that its runs receive. Default: the fields for the run. */
+  readonly params?: KeptParams | undefined
   /** The id of the task that it continues. */
   readonly continues?: string | undefined
 }
@@ -254,10 +257,12 @@ function digest({
   kind,
   command,
   continues,
+  ...fields
 }: LaunchedWork): string {
   const name = toOneLine(subagentName)
   // The task that is continued determines everything else.
-  const rest = continues === undefined ? { id, owner, params, after, kind, command } : { continues }
+  const rest =
+    continues === undefined ? { id, owner, params: params ?? toParams(fields), after, kind, command } : { continues }
   const work = { name, goalPrompt, ...rest }
   return nodeBuiltin('node:crypto')
     .createHash('sha256')

@@ -4,6 +4,7 @@ import { omitUndefined } from '../../data/omit-undefined.js'
 import { InvalidInputError } from '../../errors.js'
 import { jsonBytes } from '../../data/json-size.js'
 import { toWholePlainData } from '../../data/plain-data.js'
+import { fromParams, toParams } from '../../protocol/run-fields.js'
 import { systemTimeZone, type ScheduleInfo, type scheduleInputSchema } from '../../protocol/schedules.js'
 import { firstMatch, readTime } from './schedule-times.js'
 
@@ -11,8 +12,8 @@ type Fields = z.output<ReturnType<typeof scheduleInputSchema>>
 
 export type ScheduledLaunch = NonNullable<ScheduleInfo['launch']>
 
-/** The maximum size of the params of a scheduled task, in bytes of JSON. */
-const MAX_PARAMS_BYTES = 4000
+/** The maximum size of each field that a schedule gives its runs besides the goal, in bytes of JSON. */
+const MAX_FIELD_BYTES = 4000
 
 /**
  * Validates a schedule. Returns its stored form, with the time at which it fires first.
@@ -28,7 +29,7 @@ export function checkSchedule(input: Fields, now: number, minPeriodMs: number): 
   const counts = { fired: 0, missedFirings: 0, skippedFirings: 0 }
   return {
     ...kept,
-    ...omitUndefined({ launch: launch && withParams(launch) }),
+    ...omitUndefined({ launch: launch && copyOf(launch) }),
     next,
     timeZone,
     missed,
@@ -55,9 +56,12 @@ function firstTime(
   throw new InvalidInputError('input.every', every, `at least ${least} ms, the minimum period of schedules`)
 }
 
-function withParams({ params, ...launch }: ScheduledLaunch): ScheduledLaunch {
-  if (params === undefined) return launch
-  const plain = toWholePlainData(params)
-  if (plain !== undefined && jsonBytes(plain, MAX_PARAMS_BYTES) <= MAX_PARAMS_BYTES) return { ...launch, params: plain }
-  throw new InvalidInputError('input.launch.params', params, `at most ${MAX_PARAMS_BYTES} bytes of JSON`)
+function copyOf({ subagent, goal, timeoutMs, ...fields }: NonNullable<Fields['launch']>): ScheduledLaunch {
+  const params = Object.entries(toParams(fields) ?? {}).map(([name, value]) => {
+    const { value: plain } = toWholePlainData({ value }) ?? {}
+    if (plain !== undefined && jsonBytes(plain, MAX_FIELD_BYTES) <= MAX_FIELD_BYTES) return [name, plain] as const
+    const [field = name] = Object.keys(fromParams({ [name]: value }))
+    throw new InvalidInputError(`input.launch.${field}`, value, `at most ${MAX_FIELD_BYTES} bytes of JSON`)
+  })
+  return { subagent, goal, ...omitUndefined({ timeoutMs }), ...fromParams(Object.fromEntries(params)) }
 }

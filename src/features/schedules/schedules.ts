@@ -20,6 +20,7 @@ import type { LaunchTaskInput } from '../../protocol/async-tasks.js'
 import { freshId } from '../../data/ids.js'
 import { describeFailure } from '../../protocol/outcomes.js'
 import { parseInput } from '../../protocol/parse.js'
+import { toParams } from '../../protocol/run-fields.js'
 import {
   scheduleInfoSchema,
   scheduleInputSchema,
@@ -66,6 +67,13 @@ const SET_BACK_MS = 3_600_000
 const MAX_AT_ONCE = 20
 
 type Change = Pick<ScheduleInfo, 'lastTaskId'>
+
+/** Returns the row of a schedule. Its launch has the kept form of the fields for the run. */
+function rowOf({ id: _, launch, ...row }: ScheduleInfo): StoredJson {
+  if (launch === undefined) return row
+  const { subagent, goal, timeoutMs } = launch
+  return { ...row, launch: omitUndefined({ subagent, goal, timeoutMs, params: toParams(launch) }) }
+}
 
 /** Whether a schedule does the same at the same times as one that is to be created. */
 function isSame(schedule: ScheduleInfo, created: ReturnType<typeof checkSchedule>): boolean {
@@ -124,8 +132,10 @@ export class Schedules implements Feature {
     checkOwner(this.#registry, owner, 'input.owner')
     const runner = launch && host.runnerOf(launch.subagent, 'input.launch.subagent')
     const fields = checkSchedule(input, clock.now(), this.#host.options.minPeriodMs)
-    // Checks the params now. Each firing validates them again, and launches the task with what the schema returns.
-    if (runner !== undefined) checkedParams(resolveRunner(runner), fields.launch?.params, 'input.launch.params')
+    // Checks the context now. Each firing validates it again, and launches the task with what the schema returns.
+    if (runner !== undefined) {
+      checkedParams(resolveRunner(runner), toParams(fields.launch ?? {}), 'input.launch.context')
+    }
     const before = input.key === undefined ? undefined : this.#ofKey(owner, input.key)
     if (before === undefined) {
       this.#checkRoom(owner, host.options)
@@ -265,11 +275,11 @@ export class Schedules implements Feature {
   }
 
   /** @returns the change of the schedule; undefined if no task was launched and no note could be added for the owner */
-  #launch({ id, owner }: ScheduleInfo, { subagent, goal, params, timeoutMs }: ScheduledLaunch): Change | undefined {
+  #launch({ id, owner }: ScheduleInfo, { subagent, goal, ...further }: ScheduledLaunch): Change | undefined {
     const { history } = this.#registry
     const parentId = runOfOwner(owner)
     const owned = parentId === undefined ? { owner } : { parentId }
-    const input = { subagentName: subagent, goalPrompt: goal, ...omitUndefined({ params, timeoutMs }), ...owned }
+    const input = { subagentName: subagent, goalPrompt: goal, ...further, ...owned }
     try {
       const host = this.#host
       const runner = host.runnerOf(subagent, 'launch.subagent')
@@ -288,8 +298,7 @@ export class Schedules implements Feature {
   }
 
   #put(schedule: ScheduleInfo): void {
-    const { id, ...row } = schedule
-    this.#registry.persistence?.keepState(FEATURE, id, row)
+    this.#registry.persistence?.keepState(FEATURE, schedule.id, rowOf(schedule))
     this.#set(schedule)
   }
 

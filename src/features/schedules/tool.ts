@@ -60,7 +60,7 @@ function createScheduleTool({ owned, launching, subagents }: ToolSetting): Tool<
       subagent: subagent_name ?? '',
       goal: goal_prompt ?? '',
       ...omitUndefined({
-        params: omitUndefined({ cwd: subagents.cwd }),
+        cwd: subagents.cwd,
         timeoutMs: toMs(timeoutOf(undefined).seconds),
       }),
     }
@@ -100,7 +100,7 @@ function createScheduleTool({ owned, launching, subagents }: ToolSetting): Tool<
       } catch (error) {
         if (!(error instanceof InvalidInputError)) throw error
         const field = error.field.slice('input.'.length)
-        if (field.startsWith('launch.params.context')) {
+        if (field.startsWith('launch.context')) {
           const text = `params.subagent_name: ${preview(fields.subagent_name)} needs a context, which a scheduled task does not have.`
           return errorResult('parameter_validation', text)
         }

@@ -20,7 +20,7 @@ import { readParameter } from './schemas.js'
 export interface ToolTasks {
   readonly isChoice: boolean
   readonly taskOf: (
-    input: Pick<LaunchTaskInput, 'goalPrompt' | 'params' | 'timeoutMs'>,
+    input: Pick<LaunchTaskInput, 'goalPrompt' | 'context' | 'timeoutMs'>,
     context: ToolContext,
   ) => TaskCall
 }
@@ -73,10 +73,10 @@ export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: T
     }
     // `isBound`: the call exists only in this process. After a crash, its task fails with `INTERRUPTED`.
     const runner = { run: runOnce, isBound: true, isUnique: true }
-    const params = { input: toPlainData(input) }
-    const goalPrompt = toJsonText(params.input, { maxChars: 2000 })
+    const plain = toPlainData(input)
+    const goalPrompt = toJsonText(plain, { maxChars: 2000 })
     const task = tasks.taskOf(
-      { goalPrompt, params, ...omitUndefined({ timeoutMs: isBackground ? timeoutMs : undefined }) },
+      { goalPrompt, context: { input: plain }, ...omitUndefined({ timeoutMs: isBackground ? timeoutMs : undefined }) },
       { ...context, hold: receiverOf(context.hold) },
     )
     const { llmContent, metadata, error } = await (isBackground

@@ -126,7 +126,7 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
   const started = start()
   const outcome = started
     .then(async (id): Promise<EndedTurn | FailedTurn> => {
-      const goal: PromptRequest = { sessionId: id, prompt: [{ type: 'text', text: input.goalPrompt }] }
+      const goal: PromptRequest = { sessionId: id, prompt: [{ type: 'text', text: input.goal }] }
       const { stopReason } = await agent.request(methods.agent.session.prompt, goal)
       return { stopReason, sessionId: id }
     })
@@ -172,7 +172,7 @@ function answering(turn: TurnSettings, cancelSignal: AbortSignal): ClientApp {
   const { settings, input, context, folder, updates, terminals } = turn
   const { permissions, maxMessageBytes } = settings
   const ask: RunContext['ask'] = (question, options) => context.ask(question, options)
-  const asking = { ask, permissions, updates, subagentName: input.subagentName }
+  const asking = { ask, permissions, updates, subagentName: input.subagent }
   const { fs, session, elicitation, terminal } = methods.client
   const app = client({ name: 'agent-tasks' })
   let open = 0

@@ -56,7 +56,7 @@ export const resultOf = (taskId: string): string => `result of ${taskId}.`
 
 export const subagentsIn = (folder: string): Subagents => ({
   worker: {
-    run: async ({ goal_prompt: goal }: { goal_prompt: string }, { taskId }: RunContext) => {
+    run: async ({ goal }: { goal: string }, { taskId }: RunContext) => {
       appendFileSync(begunIn(folder), `${taskId} ${goal}\n`)
       await pause(20 + Math.random() * 200)
       return `${goal}: ${resultOf(taskId)}`

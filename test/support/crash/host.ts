@@ -26,9 +26,9 @@ const script = (seconds: number): string[] => [
   `sleep 60 > /dev/null 2>&1 & echo begin; sleep ${seconds}; echo {goal}`,
 ]
 const wait = functionRunner(
-  ({ goalPrompt }, { signal }) =>
+  ({ goal }, { signal }) =>
     new Promise((resolve) => {
-      const end = (): void => resolve({ final_message: goalPrompt })
+      const end = (): void => resolve({ final_message: goal })
       setTimeout(end, random.below(80))
       signal.addEventListener('abort', end)
     }),

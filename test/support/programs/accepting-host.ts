@@ -21,7 +21,7 @@ const client = new Client({ connectionString: connection })
 await client.connect()
 const tasks = createAgentTasks({
   store: await openStore(postgresStore({ connection, schema, leaseMs: 500 })),
-  subagents: { work: ({ goal_prompt }) => `result of ${goal_prompt}` },
+  subagents: { work: ({ goal }) => `result of ${goal}` },
   onError: () => undefined,
   respond: async ({ delivery }) => {
     await reach('turn')

@@ -3,5 +3,5 @@ import { createRunContext } from '../run-context.js'
 import { processRunner } from '../../../src/runners/process-runner.js'
 
 const { run } = processRunner({ command: process.execPath, args: process.argv.slice(2) })
-void run({ id: 'id', subagentName: 'name', goalPrompt: 'goal' }, createRunContext())
+void run({ id: 'id', subagent: 'name', goal: 'goal' }, createRunContext())
 process.stdin.on('end', () => process.exit(0)).resume()

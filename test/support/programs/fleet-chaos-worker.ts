@@ -14,9 +14,9 @@ await startWorker({
   connection: url,
   subagents: {
     /** The goal of a run: how many lines it writes, and how long it takes, in ms. */
-    chaos: async ({ id, goalPrompt }, context) => {
+    chaos: async ({ id, goal }, context) => {
       const { attempt, signal } = context
-      const [lines = 0, ms = 0] = goalPrompt.split(' ').map(Number)
+      const [lines = 0, ms = 0] = goal.split(' ').map(Number)
       say({ start: id, attempt })
       try {
         for (let n = 0; n < lines; n += 1) {

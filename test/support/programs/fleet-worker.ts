@@ -2,7 +2,7 @@
 import { startWorker } from 'agent-tasks/bullmq'
 import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext } from '../../../src/engine/runner.js'
-import type { WorkerInput } from '../../../src/bullmq/worker-run.js'
+import type { SubagentRequest } from '../../../src/tools/subagents.js'
 
 const [url = '', lockMs = '3000', concurrency = '4', drainMs = 'Infinity'] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
@@ -11,9 +11,9 @@ const say = (line: object): void => void process.stdout.write(`${JSON.stringify(
  * `hold MS`: works for this time. `again`: works for ever in its first attempt, and ends the next one at once. `deaf MS`: like `hold`, but ignores an
  * abort. `ask`: asks a question, and returns the answer.
  */
-async function run({ id, goalPrompt }: WorkerInput, context: RunContext): Promise<OutputObject> {
+async function run({ id, goal }: SubagentRequest, context: RunContext): Promise<OutputObject> {
   const { attempt, signal } = context
-  const [what, time] = goalPrompt.split(' ')
+  const [what, time] = goal.split(' ')
   const ms = what === 'again' ? (attempt === 1 ? 100_000 : 0) : Number(time)
   say({ started: id, attempt })
   context.append(`attempt ${attempt} on a worker\n`)

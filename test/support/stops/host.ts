@@ -53,13 +53,13 @@ function work(signal: AbortSignal, aborted: (resolve: () => void, reject: (reaso
   })
 }
 
-const rejects: RunFunction = async ({ goalPrompt }, { signal }) => {
+const rejects: RunFunction = async ({ goal }, { signal }) => {
   await work(signal, (_resolve, reject) => reject(signal.reason as Error))
-  return goalPrompt
+  return goal
 }
-const asks: RunFunction = async ({ goalPrompt }, { ask }) => {
+const asks: RunFunction = async ({ goal }, { ask }) => {
   await ask('Go on?')
-  return goalPrompt
+  return goal
 }
 
 /** The steps of a durable run. The function of a step returns within its grace. */
@@ -82,33 +82,33 @@ const durable = { durable: true, releasesSlot: true } as const
 const subagents: Readonly<Record<KindName, RunnerDefinition>> = {
   plain: { run: rejects },
   polite: {
-    run: async ({ goalPrompt }, { signal }) => {
+    run: async ({ goal }, { signal }) => {
       await work(signal, (resolve) => setTimeout(resolve, random.below(100)))
-      return goalPrompt
+      return goal
     },
   },
   stubborn: {
-    run: async ({ goalPrompt }) => {
+    run: async ({ goal }) => {
       await pause(600)
-      return goalPrompt
+      return goal
     },
   },
   repeated: { run: rejects, retry: again },
   asking: { run: asks, retry: again },
   sleeping: {
     ...durable,
-    run: async ({ goalPrompt }, context) => {
+    run: async ({ goal }, context) => {
       await steps(context, ['before'])
       await context.sleep(random.below(400))
       await steps(context, ['after'])
-      return goalPrompt
+      return goal
     },
   },
   stepping: {
     ...durable,
-    run: async ({ goalPrompt }, context) => {
+    run: async ({ goal }, context) => {
       await steps(context, ['a', 'b', 'c'])
-      return goalPrompt
+      return goal
     },
   },
   durablyAsking: { ...durable, run: asks },

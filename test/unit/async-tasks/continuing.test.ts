@@ -381,14 +381,14 @@ describe('tasks.continue', () => {
     const seen = vi.fn()
     const tasks = createAgentTasks({
       subagents: {
-        echo: (request: { readonly goal_prompt: string }, context: RunContext) => {
+        echo: (request: { readonly goal: string }, context: RunContext) => {
           seen(request, context.previous)
-          return `${context.previous?.output?.final_message ?? ''}${request.goal_prompt}`
+          return `${context.previous?.output?.final_message ?? ''}${request.goal}`
         },
       },
     })
     onTestFinished(() => tasks.dispose())
-    const first = tasks.launch('echo', 'one', { params: { context: { secret: 1 } } })
+    const first = tasks.launch('echo', 'one', { context: { secret: 1 } })
     await first.result
     const next = tasks.continue(first.id, ', two')
     expect(await next.result).toEqual({ final_message: 'one, two' })

@@ -77,7 +77,7 @@ describe('a task that runs after others', () => {
       a: { status: 'completed', output: { final_message: 'found it' } },
       b: { status: 'failed', error: 'no luck', errorCode: 'NO_LUCK' },
     }
-    expect(inputs.at(-1)).toEqual({ id: 'd', subagentName: 'agent', goalPrompt: 'goal of d', results })
+    expect(inputs.at(-1)).toEqual({ id: 'd', subagent: 'agent', goal: 'goal of d', results })
     expect(Object.keys(inputs.at(-1)?.results ?? {})).toEqual(['c', 'a', 'b'])
     await run('d').fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))
     await tick()

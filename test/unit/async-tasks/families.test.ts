@@ -890,7 +890,7 @@ describe('an aborted call of the task tool', () => {
 describe('an agent in a run', () => {
   it('F5: launches with the tools of its run, and hears of its tasks alone', async () => {
     const texts: string[] = []
-    const helper: SubagentRunner = ({ goal_prompt }) => ({ final_message: `${goal_prompt} done` })
+    const helper: SubagentRunner = ({ goal }) => ({ final_message: `${goal} done` })
     const lead: SubagentRunner = async (_, { taskId }) => {
       const tools = tasks.toolsOfRun(taskId)
       const launch = (goal_prompt: string, async: boolean) =>

@@ -100,7 +100,7 @@ const lives: Record<string, (host: Host, id: string) => Promise<void>> = {
   },
   'waited for a slot, and ran': async ({ launch, manager, runs }, id) => {
     await launch('before')
-    await launch(id, { whenFull: 'queue', params: { for: 'it' } })
+    await launch(id, { whenFull: 'queue', context: { for: 'it' } })
     await runs.at(-1)?.end()
     await runs.at(-1)?.end()
     manager.markNotified('before')

@@ -220,15 +220,15 @@ describe('a launch for which no slot is free', () => {
     await launch('b')
     await expect(launch('c')).rejects.toThrow('Max async tasks (1) reached, and the queue is full (1 waiting)')
     const small = limitedTasks({ ...waiting, queue: { maxBytes: 1_000 } })
-    await small.launch('a', { params: { text: 'x'.repeat(5_000) } })
-    await expect(small.launch('b', { params: { text: 'x'.repeat(1_000) } })).rejects.toThrow(TaskLimitError)
-    await expect(small.launch('b', { params: { text: 'x'.repeat(2_000) } })).rejects.toThrow(
+    await small.launch('a', { context: { text: 'x'.repeat(5_000) } })
+    await expect(small.launch('b', { context: { text: 'x'.repeat(1_000) } })).rejects.toThrow(TaskLimitError)
+    await expect(small.launch('b', { context: { text: 'x'.repeat(2_000) } })).rejects.toThrow(
       /^Max async tasks \(1\) reached, and the queue has no room for 20\d\d bytes \(0 of 1000 bytes are in use\)$/,
     )
-    await small.launch('c', { params: { text: 'x'.repeat(500) } })
-    await expect(small.launch('d', { params: { text: 'x'.repeat(500) } })).rejects.toThrow(TaskLimitError)
+    await small.launch('c', { context: { text: 'x'.repeat(500) } })
+    await expect(small.launch('d', { context: { text: 'x'.repeat(500) } })).rejects.toThrow(TaskLimitError)
     small.manager.cancelTask('c')
-    await small.launch('d', { params: { text: 'x'.repeat(500) } })
+    await small.launch('d', { context: { text: 'x'.repeat(500) } })
   })
 
   it('F8: keeps its owner waiting for it, is handed over, and is cancelled on disposal', async () => {
@@ -281,7 +281,7 @@ describe('a queue in a store', () => {
     const store = memoryStore()
     const { launch, runs: before, manager } = limitedTasks({ ...waiting, store })
     await launch('a')
-    await launch('b', { params: { for: 'b' } })
+    await launch('b', { context: { for: 'b' } })
     await launch('c', { priority: 1 })
     await launch('d')
     const next = new AsyncTaskManager({ maxAsyncTasks: 1, store: store.copy(), findRunner, clock: createManualClock() })

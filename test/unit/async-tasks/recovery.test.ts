@@ -30,7 +30,7 @@ describe('a task whose run is repeated after a crash', () => {
     const store = memoryStore()
     const { launch, runs, pass } = limitedTasks({ store, whenFull: 'queue' })
     await launch('before')
-    const input = { priority: 2, retry: interrupted, graceMs: 77, timeoutMs: 500, params: { for: 'a' } }
+    const input = { priority: 2, retry: interrupted, graceMs: 77, timeoutMs: 500, context: { for: 'a' } }
     await launch('a', input)
     await pass(300)
     await runs[0]?.end()
@@ -42,7 +42,8 @@ describe('a task whose run is repeated after a crash', () => {
     expect(store.contents().tasks.find(({ id }) => id === 'a')?.record).toHaveProperty('progress')
     const { row, recovery, manager } = await nextProcess(store, { run: untilAborted })
     expect(recovery.retried).toEqual(['a'])
-    const { graceMs, params, retry, priority } = input
+    const { graceMs, context, retry, priority } = input
+    const params = { context }
     expect(row('a')).toMatchObject({ attempt: 2, deadlineAt: 9_500 })
     expect(row('a')?.run).toEqual({ graceMs, params, retry, priority, place: 2 })
     expect(row('a')?.record).toMatchObject({

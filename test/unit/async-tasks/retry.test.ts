@@ -35,6 +35,7 @@ function managerOn(store: Store, options: AsyncTaskManagerOptions = {}): AsyncTa
 }
 
 const task = (id = 'a') => ({ id, subagentName: 'agent', goalPrompt: 'look into it' })
+const given = { id: 'a', subagent: 'agent', goal: 'look into it' }
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** A run that ends when it is told to. */
@@ -69,14 +70,14 @@ describe('a run that died with its process', () => {
 
   it('K7: is run again, with all of its input, as the next attempt, and completes its task', async () => {
     const store = memoryStore()
-    const params = { tool_whitelist: ['read'], context: { depth: [1, { of: 'it' }] } }
-    managerOn(store).launch({ ...task(), params }, openRun().run)
+    const further = { toolWhitelist: ['read'], context: { depth: [1, { of: 'it' }] } }
+    managerOn(store).launch({ ...task(), ...further }, openRun().run)
     await tick()
     const { run, started } = openRun()
     const next = managerOn(store.copy(), { findRunner: () => retried(run) })
     expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: ['a'], interrupted: [], uncertain: [] })
     await tick()
-    expect(started.map(({ input }) => input)).toEqual([{ ...task(), params }])
+    expect(started.map(({ input }) => input)).toEqual([{ ...given, ...further }])
     expect(started[0]?.context.attempt).toBe(2)
     expect(next.getTask('a')).toMatchObject({ status: 'running', attempt: 2 })
     started[0]?.end('found')
@@ -302,7 +303,7 @@ describe('a task is not run again', () => {
   it('K7: when its input is too large to be stored', async () => {
     const params = { text: 'x'.repeat(1024 * 1024) }
     const found = await fateOf({ findRunner: () => retried(openRun().run) }, (manager) => {
-      manager.launch({ ...task(), params }, openRun().run)
+      manager.launch({ ...task(), context: params }, openRun().run)
     })
     expect(found).toMatchObject({ interrupted: ['a'] })
   })
@@ -332,7 +333,7 @@ describe('a task is not run again', () => {
     let deep: object = {}
     for (let level = 0; level < 200; level += 1) deep = { deep }
     const manager = managerOn(memoryStore())
-    expect(() => manager.launch({ ...task(), params: { deep } }, openRun().run)).toThrow(InvalidInputError)
+    expect(() => manager.launch({ ...task(), context: { deep } }, openRun().run)).toThrow(InvalidInputError)
     expect(manager.getAllTasks()).toEqual([])
   })
 })
@@ -384,7 +385,17 @@ describe('a subagent of createAgentTasks', () => {
     })
     expect(await next.recovered).toMatchObject({ retried: [id] })
     await tick()
-    expect(requests).toEqual([{ ...request, id, subagentName: 'research', goalPrompt: 'find the cause' }])
+    expect(requests).toEqual([
+      {
+        id,
+        subagent: 'research',
+        goal: 'find the cause',
+        behaviourPrompts: ['be brief'],
+        toolWhitelist: ['read'],
+        expectedOutputs: { cause: 'in a word' },
+        context: { file: 'a.ts' },
+      },
+    ])
   })
 
   it.each([

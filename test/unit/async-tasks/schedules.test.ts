@@ -64,13 +64,15 @@ describe('a schedule', () => {
 
   it('F16: launches a task, which it owns like one that was launched by hand', async () => {
     const { schedule, pass, runs, manager } = scheduledTasks()
-    const params = { depth: 2 }
-    schedule({ in: SECOND, owner: 'ada', launch: { subagent: 'scout', goal: 'look', params, timeoutMs: 5000 } })
-    params.depth = 3
+    const context = { depth: 2 }
+    schedule({
+      in: SECOND,
+      owner: 'ada',
+      launch: { subagent: 'scout', goal: 'look', context, timeoutMs: 5000 },
+    })
+    context.depth = 3
     await pass(SECOND)
-    expect(runs.map(({ input }) => input)).toMatchObject([
-      { subagentName: 'scout', goalPrompt: 'look', params: { depth: 2 } },
-    ])
+    expect(runs.map(({ input }) => input)).toMatchObject([{ subagent: 'scout', goal: 'look', context: { depth: 2 } }])
     expect(manager.getRunningTasks('ada')).toMatchObject([{ goalPrompt: 'look', timeoutMs: 5000 }])
     await runs[0]?.end()
     expect(manager.getPendingNotifications('ada')).toMatchObject([{ output: { final_message: 'done' } }])
@@ -469,16 +471,16 @@ describe('limits of schedules', () => {
     expect(() => scheduledTasks({ schedules: options as object })).toThrow(message)
   })
 
-  it('F16: a message and a goal have 4000 characters, and params 4000 bytes', () => {
+  it('F16: a message and a goal have 4000 characters, and a context 4000 bytes', () => {
     const { schedule, manager } = scheduledTasks()
     const text = 'x'.repeat(4000)
     schedule({ in: 1, message: text })
-    schedule({ in: 1, launch: { subagent: 'scout', goal: text, params: { a: 'x'.repeat(3990) } } })
+    schedule({ in: 1, launch: { subagent: 'scout', goal: text, context: { a: 'x'.repeat(3990) } } })
     expect(() => schedule({ in: 1, message: `${text}x` })).toThrow(/input\.message: .*at most 4000 characters/)
     expect(() => schedule({ in: 1, launch: { subagent: 'scout', goal: `${text}x` } })).toThrow(/input\.launch\.goal: /)
     expect(() =>
-      schedule({ in: 1, launch: { subagent: 'scout', goal: 'g', params: { a: 'ü'.repeat(2000) } } }),
-    ).toThrow(/input\.launch\.params: .*at most 4000 bytes of JSON/)
+      schedule({ in: 1, launch: { subagent: 'scout', goal: 'g', context: { a: 'ü'.repeat(2000) } } }),
+    ).toThrow(/input\.launch\.context: .*at most 4000 bytes of JSON/)
     expect(manager.schedules()).toHaveLength(2)
   })
 })
@@ -549,9 +551,9 @@ describe('what is to be scheduled', () => {
     ],
     ['no goal', { in: 1, launch: { subagent: 'scout' } }, /input\.launch\.goal: /],
     [
-      'params that are no object',
-      { in: 1, launch: { subagent: 'scout', goal: 'g', params: [1] } },
-      /input\.launch\.params: /,
+      'a context that is no object',
+      { in: 1, launch: { subagent: 'scout', goal: 'g', context: [1] } },
+      /input\.launch\.context: /,
     ],
     [
       'a negative deadline',

@@ -11,7 +11,7 @@ async function firstProcess(options: AsyncTaskManagerOptions = {}) {
   const tasks = limitedTasks({ store, maxAsyncTasks: 4, ...options })
   await tasks.launch('a')
   await tasks.launch('b')
-  await tasks.launch('c', { after: ['a', 'b'], timeoutMs: 500, params: { for: 'c' } })
+  await tasks.launch('c', { after: ['a', 'b'], timeoutMs: 500, context: { for: 'c' } })
   const row = (id: string) => store.contents().tasks.find((task) => task.id === id)
   return { ...tasks, store, row }
 }

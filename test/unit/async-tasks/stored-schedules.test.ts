@@ -323,6 +323,34 @@ describe('a schedule in a store', () => {
   })
 })
 
+describe('a scheduled task', () => {
+  const task = { subagent: 'scout', goal: 'look' }
+
+  it('F16: has the fields for its run in its row under the names that every version reads', async () => {
+    const { schedule, rows, next } = storedTasks()
+    const further = { context: { depth: 2 }, cwd: '/project', toolWhitelist: ['read'] }
+    schedule({ every: HOUR, launch: { ...task, ...further } })
+    const { context, cwd, toolWhitelist } = further
+    await tick()
+    expect(rows().map(({ data }) => data['launch'])).toEqual([
+      { ...task, params: { context, cwd, tool_whitelist: toolWhitelist } },
+    ])
+    const { manager } = await next(START + MINUTE)
+    expect(manager.schedules()).toMatchObject([{ launch: { ...task, ...further } }])
+  })
+
+  it('F16: of an earlier version has its params as context', async () => {
+    const { schedule, store, rows, next } = storedTasks()
+    schedule({ every: HOUR, launch: task })
+    await tick()
+    const { data } = rows()[0] ?? { data: {} }
+    const old = { ...data, launch: { ...task, params: { depth: 2 } } }
+    await store.write([{ table: 'featureStates', put: { id: 'schedules/old', feature: 'schedules', data: old } }])
+    const { manager } = await next(START + MINUTE)
+    expect(manager.schedules().find(({ id }) => id === 'old')?.launch).toEqual({ ...task, context: { depth: 2 } })
+  })
+})
+
 describe('a store that cannot be written', () => {
   it('F16: a task that was not launched because of that is owed as a note, in one write with the schedule', async () => {
     const { memory, store, state } = breakableStore()

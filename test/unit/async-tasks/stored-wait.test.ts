@@ -99,7 +99,7 @@ it('F8: the longest wait for a slot goes on across crashes, and begins at the la
   const options = { maxAsyncTasks: 0, whenFull: 'queue', queue: { maxWaitMs: 1_000 } } as const
   const first = new AsyncTaskManager({ ...options, store, clock: createManualClock(5_000) })
   onTestFinished(() => first.dispose())
-  first.launch({ id: 'a', subagentName: 'agent', goalPrompt: 'g', params: {} }, untilAborted)
+  first.launch({ id: 'a', subagentName: 'agent', goalPrompt: 'g', context: {} }, untilAborted)
   await tick()
   const statusAfter = async (start: number, ms: number): Promise<string | undefined> => {
     store = store.copy()

@@ -6,10 +6,10 @@ import { createCheckAsyncTasksTool } from '../../../src/tools/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { waitFor } from '../../support/wait-for.js'
 
-const runner = functionRunner(({ goalPrompt }) =>
-  goalPrompt.includes('fail')
-    ? Promise.reject(new Error(`cannot ${goalPrompt}`))
-    : Promise.resolve({ final_message: `result of ${goalPrompt}` }),
+const runner = functionRunner(({ goal }) =>
+  goal.includes('fail')
+    ? Promise.reject(new Error(`cannot ${goal}`))
+    : Promise.resolve({ final_message: `result of ${goal}` }),
 )
 
 const untilAborted = functionRunner(
@@ -324,9 +324,9 @@ describe('A4: an id that a past task has', () => {
     await runTasks(made, 20)
     await made.manager.history()
     const runs: string[] = []
-    const counted = functionRunner(({ goalPrompt }) => {
-      runs.push(goalPrompt)
-      return Promise.resolve({ final_message: goalPrompt })
+    const counted = functionRunner(({ goal }) => {
+      runs.push(goal)
+      return Promise.resolve({ final_message: goal })
     })
     return { ...made, memory, runs, counted }
   }

@@ -7,32 +7,74 @@ import {
   readReturnValue,
   toJobData,
   toReturnValue,
+  toRunInput,
   writeFailure,
 } from '../../../src/bullmq/wire.js'
 
+const given = { id: 'a', subagent: 'research', goal: 'find out' }
 const input = { id: 'a', subagentName: 'research', goalPrompt: 'find out' }
 const sent = { owner: 'main', attempt: 1, host: 'channel' }
 
 describe('the data of a job', () => {
   it('is read as it was written', () => {
-    const data = toJobData({ ...input, params: { depth: [1, { two: 'x' }] } }, { ...sent, trace: { traceparent: 't' } })
+    const data = toJobData(
+      { ...given, context: { depth: [1, { two: 'x' }] } },
+      { ...sent, trace: { traceparent: 't' } },
+    )
     expect(readJobData(JSON.parse(JSON.stringify(data)))).toEqual(data)
+  })
+
+  it('has the fields of a run under the names that every version sends', () => {
+    const further = {
+      context: { depth: 2 },
+      cwd: '/project',
+      behaviourPrompts: ['gently'],
+      expectedOutputs: { answer: 'a number' },
+      toolWhitelist: ['read'],
+      results: { b: { status: 'completed' } },
+    } as const
+    const data = toJobData({ ...given, ...further }, sent)
+    const { context, cwd, behaviourPrompts, expectedOutputs, toolWhitelist, results } = further
+    expect(data.input).toEqual({
+      ...input,
+      params: {
+        context,
+        cwd,
+        behaviour_prompts: behaviourPrompts,
+        expected_outputs: expectedOutputs,
+        tool_whitelist: toolWhitelist,
+      },
+      results,
+    })
+    expect(toRunInput(readJobData(data))).toEqual({ ...given, ...further })
+  })
+
+  it.each([
+    [{ depth: 2 }, { context: { depth: 2 } }],
+    [
+      { depth: 2, cwd: '/', context: { width: 3 } },
+      { cwd: '/', context: { depth: 2, width: 3 } },
+    ],
+    ['text', {}],
+    [undefined, {}],
+  ])('of an earlier version with the params %j gives its run %j', (params, fields) => {
+    expect(toRunInput(readJobData({ input: { ...input, params }, ...sent }))).toEqual({ ...given, ...fields })
   })
 
   it('is refused when it is too large or too deep, and named', () => {
     const deep = Array.from({ length: 200 }).reduce<unknown>((inner) => [inner], 'x')
-    expect(() => toJobData({ ...input, params: { deep } }, sent)).toThrow(/^input\.params: .*at most 100 levels deep/)
+    expect(() => toJobData({ ...given, context: { deep } }, sent)).toThrow(/^input\.context: .*at most 100 levels deep/)
     const big = { text: 'x'.repeat(1024 * 1024) }
-    expect(() => toJobData({ ...input, params: big }, sent)).toThrow(
+    expect(() => toJobData({ ...given, context: big }, sent)).toThrow(
       'input: got "(too large to be shown)", expected at most 1048576 bytes of JSON.',
     )
   })
 
   it('may have exactly as much as is allowed', () => {
-    const bytes = Buffer.byteLength(JSON.stringify({ ...input, params: { text: '' } }))
+    const bytes = Buffer.byteLength(JSON.stringify({ ...input, params: { context: { text: '' } } }))
     const text = 'é'.repeat((1024 * 1024 - bytes - (bytes % 2)) / 2) + 'x'.repeat(bytes % 2)
-    expect(toJobData({ ...input, params: { text } }, sent).input).toEqual({ ...input, params: { text } })
-    expect(() => toJobData({ ...input, params: { text: `${text}x` } }, sent)).toThrow(/1048576 bytes/)
+    expect(toJobData({ ...given, context: { text } }, sent).input).toEqual({ ...input, params: { context: { text } } })
+    expect(() => toJobData({ ...given, context: { text: `${text}x` } }, sent)).toThrow(/1048576 bytes/)
   })
 
   it.each([undefined, {}, { input: {}, ...sent }, { input, ...sent, attempt: 0 }])(

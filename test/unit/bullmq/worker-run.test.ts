@@ -5,7 +5,8 @@ import { MAX_WAITING_MESSAGES } from '../../../src/features/questions/inbox.js'
 import { failureLog } from '../../../src/bullmq/failure-log.js'
 import { jobKeys } from '../../../src/bullmq/job-keys.js'
 import * as scripts from '../../../src/bullmq/job-scripts.js'
-import { WorkerRun, type WorkerInput } from '../../../src/bullmq/worker-run.js'
+import { WorkerRun } from '../../../src/bullmq/worker-run.js'
+import type { SubagentRequest } from '../../../src/tools/subagents.js'
 import type { ResolvedRunner, RunFunction } from '../../../src/engine/runner.js'
 import { scriptedRedis, type SentScript } from '../../support/scripted-redis.js'
 
@@ -39,28 +40,28 @@ function open(answers: Readonly<Record<string, (sent: SentScript) => unknown>> =
   return { ...scripted, run, lines, written }
 }
 
-const runOn = (run: WorkerRun, fn: RunFunction<WorkerInput>) => run.run({ run: fn })
+const runOn = (run: WorkerRun, fn: RunFunction<SubagentRequest>) => run.run({ run: fn })
 const never = () => expect.unreachable('it must not start')
 const end = { ok: true }
 
 describe('a run on a worker', () => {
   it('W3: begins under its lock, and has what its host had said before', async () => {
     const { run, of, sent } = open({ BEGIN_RUN: () => [null, 'soon', [], [['5-0', ['m', 'early']]]] })
-    const runner: ResolvedRunner<WorkerInput & { depth?: number }> = {
-      run: async ({ subagent_name, goal_prompt, params, depth }, { messages, wrapUp, taskId }) => {
+    const runner: ResolvedRunner<SubagentRequest> = {
+      run: async (input, { messages, wrapUp, taskId }) => {
         for await (const message of messages) {
           const { reason } = wrapUp as { reason: Error }
-          return { subagent_name, goal_prompt, params, depth, message, taskId, why: reason.message }
+          return { ...input, message, taskId, why: reason.message }
         }
         return {}
       },
       takesMessages: true,
     }
     expect(await run.run(runner)).toEqual({
-      subagent_name: 'research',
-      goal_prompt: 'find',
-      params: { depth: 2 },
-      depth: 2,
+      id: 't',
+      subagent: 'research',
+      goal: 'find',
+      context: { depth: 2 },
       message: 'early',
       taskId: 't',
       why: 'soon',

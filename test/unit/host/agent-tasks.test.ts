@@ -352,7 +352,7 @@ describe('hosts that report when they are busy', () => {
 
 describe('tools, commands and settings', () => {
   it('runs a subagent by its name, in place and in the background', async () => {
-    const { tasks, manager } = setUp({ subagents: { echo: ({ goalPrompt }) => ({ final_message: goalPrompt }) } })
+    const { tasks, manager } = setUp({ subagents: { echo: ({ goal }) => ({ final_message: goal }) } })
     const inPlace = await tasks.tools.task.execute({ subagent_name: 'echo', goal_prompt: 'hello' })
     expect(inPlace.llmContent).toContain('"final_message": "hello"')
     const launched = await tasks.tools.task.execute({ subagent_name: 'echo', goal_prompt: 'later', async: true })

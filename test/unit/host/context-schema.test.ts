@@ -25,7 +25,7 @@ function setUp(options: Parameters<typeof createAgentTasks>[0] = {}) {
   const parent = (_request: unknown, { launch }: RunContext): undefined => {
     for (const width of ['wrong', 4]) {
       try {
-        launched.push(launch({ subagentName: 'area', goalPrompt: 'x', params: { context: { width } } }).subagentName)
+        launched.push(launch({ subagentName: 'area', goalPrompt: 'x', context: { width } }).subagentName)
       } catch (error) {
         launched.push((error as Error).message)
       }
@@ -46,47 +46,23 @@ function setUp(options: Parameters<typeof createAgentTasks>[0] = {}) {
   return { tasks, manager: tasks.manager, contexts, checks, launched }
 }
 
-const WRONG = 'params.context.width: got "wrong", expected a number.'
+const WRONG = 'input.context.width: got "wrong", expected a number.'
+const WRONG_PARAMETER = WRONG.replace('input', 'params')
 
 describe('tasks.launch', () => {
   it('passes on what the schema returns, and refuses another context before it registers a task', async () => {
     const { tasks, manager, contexts, checks } = setUp()
-    const launch = (params?: Record<string, unknown>) => () => tasks.launch('area', 'x', params && { params })
+    const launch = (options?: object) => () => tasks.launch('area', 'x', options)
     expect(launch({ context: { width: 'wrong' } })).toThrow(InvalidInputError)
     expect(launch({ context: { width: 'wrong' } })).toThrow(WRONG)
-    expect(launch()).toThrow('params.context.width: got undefined, expected a number.')
-    expect(launch({ context: 5 })).toThrow('params.context: got 5, expected an object.')
+    expect(launch()).toThrow('input.context.width: got undefined, expected a number.')
+    expect(launch({ context: 5 })).toThrow('input.context: got 5, expected an object.')
+    expect(launch({ params: { context: { width: 2 } } })).toThrow('input.params: got')
     expect(manager.getAllTasks()).toEqual([])
     await launch({ context: { width: 2 } })().result
-    expect(contexts).toEqual([{ width: '2 cm', unit: 'cm' }])
-    expect(checks).toHaveBeenCalledOnce()
-  })
-
-  it('takes a context as the short form of params, but not both', async () => {
-    const { tasks, manager, contexts } = setUp()
-    await tasks.launch('area', 'x', { context: { width: 2 } }).result
-    await tasks.launch('plain', 'x', { context: { any: 1 }, params: { cwd: '/' } }).result
+    await tasks.launch('plain', 'x', { context: { any: 1 }, cwd: '/' }).result
     expect(contexts).toEqual([{ width: '2 cm', unit: 'cm' }, { any: 1 }])
-    const before = manager.getAllTasks().length
-    const launch = (options: object) => () => tasks.launch('area', 'x', options)
-    expect(launch({ context: { width: 'wrong' } })).toThrow(WRONG)
-    expect(launch({ context: 5 })).toThrow('context: got 5, expected an object.')
-    expect(launch({ context: { width: 2 }, params: { context: { width: 3 } } })).toThrow(
-      'context: got {"width":2}, expected nothing, because params has a context.',
-    )
-    expect(launch({ context: { width: 2 }, params: 5 })).toThrow('input.params: got 5, expected an object.')
-    expect(manager.getAllTasks()).toHaveLength(before)
-  })
-
-  it('says where a field of the context belongs, for a subagent with a schema', async () => {
-    const { tasks, contexts } = setUp()
-    expect(() => tasks.launch('area', 'x', { params: { width: 2 } })).toThrow(
-      'params.width: got 2, expected a known field; did you mean context.width?',
-    )
-    expect(() => tasks.launch('area', 'x', { params: { contxt: {} } })).toThrow('; the nearest is context.')
-    // Another subagent, such as a program, may take any params.
-    await tasks.launch('plain', 'x', { params: { width: 2 } }).result
-    expect(contexts).toEqual([undefined])
+    expect(checks).toHaveBeenCalledOnce()
   })
 
   it('refuses a context that the schema nests too deeply', () => {
@@ -95,7 +71,7 @@ describe('tasks.launch', () => {
     const contextSchema = z.object({}).transform(() => ({ deep }))
     const { tasks, manager } = setUp({ subagents: { area: { contextSchema, run: () => 'done' } } })
     expect(() => tasks.launch('area' as never, 'x')).toThrow(
-      /^params\.context: .* a value nested at most 100 levels deep/,
+      /^input\.context: .* a value nested at most 100 levels deep/,
     )
     expect(manager.getAllTasks()).toEqual([])
   })
@@ -107,9 +83,9 @@ describe('the tool task', () => {
     const call = (context?: object) =>
       tasks.tools.task.execute({ subagent_name: 'area', goal_prompt: 'x', async, context: context as never })
     expect(await call({ width: 'wrong' })).toEqual({
-      llmContent: `Invalid parameters for task: ${WRONG}`,
-      returnDisplay: `Invalid parameters: ${WRONG}`,
-      error: { type: 'parameter_validation', message: WRONG },
+      llmContent: `Invalid parameters for task: ${WRONG_PARAMETER}`,
+      returnDisplay: `Invalid parameters: ${WRONG_PARAMETER}`,
+      error: { type: 'parameter_validation', message: WRONG_PARAMETER },
     })
     expect((await call()).error?.type).toBe('parameter_validation')
     expect(manager.getAllTasks()).toEqual([])
@@ -126,7 +102,7 @@ describe('the tool task', () => {
       goal_prompt: 'x',
       context: { width: 'wrong' },
     })
-    expect(found.error).toEqual({ type: 'parameter_validation', message: WRONG })
+    expect(found.error).toEqual({ type: 'parameter_validation', message: WRONG_PARAMETER })
   })
 
   it('lists the schemas, after all names, as far as there is room', () => {
@@ -182,7 +158,10 @@ describe('an MCP client', () => {
     const params = { subagent_name: 'area0', goal_prompt: 'x', context: { width: 'wrong' } }
     for (const capabilities of [{}, TASKS]) {
       const { result } = await call('task', params, capabilities)
-      expect(result).toMatchObject({ isError: true, content: [{ text: `Invalid parameters for task: ${WRONG}` }] })
+      expect(result).toMatchObject({
+        isError: true,
+        content: [{ text: `Invalid parameters for task: ${WRONG_PARAMETER}` }],
+      })
     }
   })
 })
@@ -198,9 +177,9 @@ describe('other launches', () => {
   it('of a schedule are checked when it is made, and each firing gets what the schema returns', async () => {
     const clock = createManualClock(Date.UTC(2026, 0, 1))
     const { tasks, contexts } = setUp({ clock })
-    const schedule = (context: object) => () =>
-      tasks.schedule({ every: 10_000, launch: { subagent: 'area', goal: 'x', params: { context } } })
-    expect(schedule({ width: 'wrong' })).toThrow('input.launch.params.context.width: got "wrong", expected a number.')
+    const schedule = (context: Record<string, unknown>) => () =>
+      tasks.schedule({ every: 10_000, launch: { subagent: 'area', goal: 'x', context } })
+    expect(schedule({ width: 'wrong' })).toThrow('input.launch.context.width: got "wrong", expected a number.')
     expect(tasks.schedules()).toEqual([])
     schedule({ width: 3 })()
     for (const _ of [1, 2]) {

@@ -18,7 +18,7 @@ function createHost(options: Partial<AgentTasksOptions> = {}, clock?: ManualCloc
     graceMs: 0,
     maxAsyncTasks: -1,
     onError: (error) => errors.push(error),
-    subagents: { echo: ({ goal_prompt }) => `done: ${goal_prompt}` },
+    subagents: { echo: ({ goal }) => `done: ${goal}` },
     respond: async ({ conversation: { id }, text }) => {
       await Promise.resolve()
       heard.push({ id, text })

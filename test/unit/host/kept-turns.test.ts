@@ -16,7 +16,7 @@ function hostOn(
 ) {
   const errors: unknown[] = []
   const tasks = createAgentTasks({
-    subagents: { work: ({ goal_prompt }) => goal_prompt },
+    subagents: { work: ({ goal }) => goal },
     keepTurns: 100,
     graceMs: 0,
     onError: (error) => errors.push(error),

@@ -37,13 +37,13 @@ describe('a launch', () => {
     })
   })
 
-  it('H2: passes params to the request of the subagent', async () => {
+  it('H2: passes the context to the subagent', async () => {
     const run = vi.fn(() => 'done')
     const tasks = createAgentTasks({ subagents: { worker: run } })
     onTestFinished(() => tasks.dispose())
-    await tasks.launch('worker', 'work', { params: { context: { file: 'a.txt' } } }).result
+    await tasks.launch('worker', 'work', { context: { file: 'a.txt' } }).result
     expect(run).toHaveBeenCalledExactlyOnceWith(
-      expect.objectContaining({ subagent_name: 'worker', goal_prompt: 'work', context: { file: 'a.txt' } }),
+      expect.objectContaining({ subagent: 'worker', goal: 'work', context: { file: 'a.txt' } }),
       expect.anything(),
     )
   })

@@ -25,7 +25,7 @@ export function setUp(options: Omit<AgentTasksOptions, 'subagents' | 'taskManage
     onError,
     ...options,
     subagents: {
-      echo: ({ goal_prompt }: { readonly goal_prompt: string }) => goal_prompt,
+      echo: ({ goal }: { readonly goal: string }) => goal,
       worker: (_request: unknown, context: RunContext): Promise<string> => {
         const run = deferred<string>()
         runs.push({ ...run, context })

@@ -18,7 +18,7 @@ const long: RunFunction = (_input, { signal }) =>
 function createHost(options: Partial<AgentTasksOptions> = {}): AgentTasks {
   const tasks = createAgentTasks({
     graceMs: 0,
-    subagents: { long, quick: ({ goal_prompt }) => `done: ${goal_prompt}` },
+    subagents: { long, quick: ({ goal }) => `done: ${goal}` },
     respond: () => [],
     ...options,
   }) as AgentTasks
@@ -95,11 +95,11 @@ describe('the limits of a conversation', () => {
     const tasks = createHost({
       ownerLimits: { maxRunning: 1 },
       subagents: {
-        parent: ({ goal_prompt }, context) => {
+        parent: ({ goal }, context) => {
           const kinds = ['command', undefined, undefined] as const
           const launched = kinds.map((kind) =>
             context.launch(
-              { subagentName: 's', goalPrompt: goal_prompt, whenFull: 'queue', ...(kind && { kind }) } as never,
+              { subagentName: 's', goalPrompt: goal, whenFull: 'queue', ...(kind && { kind }) } as never,
               long,
             ),
           )

@@ -4,7 +4,7 @@ import { createAgentTasks, type AgentTasks } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 
 const subagents = {
-  research: ({ goal_prompt }: { goal_prompt: string }) => ({ final_message: `found ${goal_prompt}` }),
+  research: ({ goal }: { goal: string }) => ({ final_message: `found ${goal}` }),
 }
 
 const textOf = ({ llmContent }: { readonly llmContent: unknown }): string => String(llmContent)

@@ -34,17 +34,17 @@ function hostOn(store: MemoryStore, respond: Respond, options: Omit<AgentTasksOp
     subagents: {
       // Runs again after a crash, and waits in the gate.
       slow: {
-        run: async ({ goal_prompt }) => {
-          begun.push(goal_prompt)
+        run: async ({ goal }) => {
+          begun.push(goal)
           await run.pass()
-          return `slow ${goal_prompt}`
+          return `slow ${goal}`
         },
         retry: { attempts: 100, on: ['interrupted'] },
       },
-      quick: ({ goal_prompt }) => {
-        begun.push(goal_prompt)
-        if (goal_prompt.startsWith('fail')) throw new Error('no luck')
-        return `quick ${goal_prompt}`
+      quick: ({ goal }) => {
+        begun.push(goal)
+        if (goal.startsWith('fail')) throw new Error('no luck')
+        return `quick ${goal}`
       },
     },
     keepTurns: 100,

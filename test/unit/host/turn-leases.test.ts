@@ -26,7 +26,7 @@ function setUp(bodies: Body[], options: AgentTasksOptions = {}) {
     clock,
     graceMs: 0,
     onError: vi.fn(),
-    subagents: { echo: ({ goal_prompt }) => `echo ${goal_prompt}` },
+    subagents: { echo: ({ goal }) => `echo ${goal}` },
     isAgentBusy: turns.isBusy$,
     triggerAgentTurn: turns.triggerAgentTurn,
     ...options,

@@ -233,7 +233,7 @@ describe('turns for results', () => {
       isAgentBusy: isBusy$,
       triggerAgentTurn,
       autoTrigger: { deliveryTimeoutMs: 1000 },
-      subagents: { echo: ({ goal_prompt }: { readonly goal_prompt: string }) => goal_prompt },
+      subagents: { echo: ({ goal }: { readonly goal: string }) => goal },
     })
     onTestFinished(() => tasks.dispose())
     return { ...turns, clock, tasks }

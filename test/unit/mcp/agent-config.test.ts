@@ -177,11 +177,9 @@ describe('a configured subagent', () => {
   it('gets everything that the call asks for', () => {
     const request = {
       ...runInput('Fix it'),
-      subagent_name: 'a',
-      goal_prompt: 'Fix it',
-      behaviour_prompts: ['Be brief'],
-      tool_whitelist: ['grep'],
-      expected_outputs: { patch: 'a diff' },
+      behaviourPrompts: ['Be brief'],
+      toolWhitelist: ['grep'],
+      expectedOutputs: { patch: 'a diff' },
       context: { branch: 'main', files: ['a.ts'] },
     }
     expect(promptOf(request)).toBe(

@@ -24,9 +24,9 @@ const asks: SubagentRunner = async (_request, context) => ({
 })
 
 /** Asks as many questions as its goal says, one after the other. */
-const asksOften: SubagentRunner = async ({ goal_prompt }, context) => {
+const asksOften: SubagentRunner = async ({ goal }, context) => {
   const answers: string[] = []
-  for (let i = 1; i <= Number(goal_prompt); i += 1) answers.push(words(await context.ask(`Question ${i}?`)))
+  for (let i = 1; i <= Number(goal); i += 1) answers.push(words(await context.ask(`Question ${i}?`)))
   return { final_message: answers.join(', ') }
 }
 

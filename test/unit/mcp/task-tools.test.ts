@@ -38,9 +38,9 @@ const reads: Subagent = {
 async function setUp(config = {}) {
   const host = setUpApp(
     {
-      quick: ({ goal_prompt }, context) => {
-        context.append(`working on ${goal_prompt}\n`)
-        return { final_message: `did ${goal_prompt}` }
+      quick: ({ goal }, context) => {
+        context.append(`working on ${goal}\n`)
+        return { final_message: `did ${goal}` }
       },
       wordy: () => ({ final_message: 'x'.repeat(50_000) }),
       asks: async (_request, context) => ({ final_message: JSON.stringify(await context.ask('Sure?')) }),

@@ -220,7 +220,13 @@ describe('run again', () => {
   it('launches another task with the same input, for the same owner', async () => {
     const { manager, post } = await withHost()
     const inputs: unknown[] = []
-    const input = { subagentName: 'helper', goalPrompt: 'x', owner: 'someone', params: { depth: 2 }, timeoutMs: 60_000 }
+    const input = {
+      subagentName: 'helper',
+      goalPrompt: 'x',
+      owner: 'someone',
+      context: { depth: 2 },
+      timeoutMs: 60_000,
+    }
     const { id } = manager.launch(input, (given) => {
       inputs.push(given)
       return {}
@@ -232,7 +238,7 @@ describe('run again', () => {
     await expect.poll(() => manager.getTask(again)?.status).toBe('completed')
     expect(manager.getTask(again)).toMatchObject({ owner: 'someone', goalPrompt: 'x', timeoutMs: 60_000 })
     expect(inputs).toEqual(
-      [id, again].map((each) => ({ id: each, subagentName: 'helper', goalPrompt: 'x', params: { depth: 2 } })),
+      [id, again].map((each) => ({ id: each, subagent: 'helper', goal: 'x', context: { depth: 2 } })),
     )
   })
 

@@ -11,7 +11,7 @@ async function withHost(options: Partial<AgentTasksOptions> = {}) {
     maxAsyncTasks: -1,
     onError: () => undefined,
     subagents: {
-      writer: ({ goal_prompt }) => goal_prompt,
+      writer: ({ goal }) => goal,
       sleeper: sleep,
       parent: (request, context) => {
         context.launch({ id: 'child', subagentName: 'sleeper', goalPrompt: 'x' })

@@ -6,10 +6,10 @@ import { memoryStore } from 'agent-tasks/store'
 import type { PageHistory } from '../../../src/page/wire.js'
 import { startPage } from './test-page.js'
 
-const runner = functionRunner(({ goalPrompt }) =>
-  goalPrompt.startsWith('fail')
-    ? Promise.reject(new Error(`cannot ${goalPrompt}`))
-    : Promise.resolve({ final_message: `result of ${goalPrompt}` }),
+const runner = functionRunner(({ goal }) =>
+  goal.startsWith('fail')
+    ? Promise.reject(new Error(`cannot ${goal}`))
+    : Promise.resolve({ final_message: `result of ${goal}` }),
 )
 
 /** A host whose history has more tasks than its memory. */

@@ -110,7 +110,7 @@ describe('a launch', () => {
     await expect.poll(() => manager.getTask(id)?.status).toBe('completed')
     expect(manager.getTask(id)).toMatchObject({ subagentName: 'deployer', goalPrompt: 'deploy', owner: 'agent' })
     expect(manager.getTask(id)).not.toHaveProperty('timeoutMs')
-    expect(requests).toMatchObject([{ goal_prompt: 'deploy', context: { region: 'eu', copies: 2 } }])
+    expect(requests).toMatchObject([{ goal: 'deploy', context: { region: 'eu', copies: 2 } }])
   })
 
   it('checks a context once, also when the task is run again', async () => {
@@ -144,8 +144,16 @@ describe('a launch', () => {
       concurrency_key: 'one',
     }
     const { body } = await launch('helper', { goal: 'x', owner: 'someone', context: { any: [1] }, options })
-    const { timeout_seconds: _, concurrency_key: _key, ...further } = options
-    await expect.poll(() => requests).toMatchObject([{ ...further, context: { any: [1] } }])
+    await expect
+      .poll(() => requests)
+      .toMatchObject([
+        {
+          behaviourPrompts: ['be brief'],
+          toolWhitelist: ['read'],
+          expectedOutputs: { sum: 'the sum' },
+          context: { any: [1] },
+        },
+      ])
     expect(manager.getTask(idOf(body['key']))).toMatchObject({
       owner: 'someone',
       timeoutMs: 60_000,

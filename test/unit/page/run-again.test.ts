@@ -11,7 +11,7 @@ const idOf = (key: unknown): string => String(key).replace(/^\w+:/, '')
 
 interface Started {
   readonly goal: string
-  readonly params: unknown
+  readonly fields: unknown
   readonly previous: unknown
 }
 
@@ -20,12 +20,9 @@ async function withHost(options: Partial<AgentTasksOptions> = {}, pageOptions = 
   const started: Started[] = []
   const tasks = createAgentTasks({
     subagents: {
-      writer: (
-        { goalPrompt, id: _, subagentName: _name, goal_prompt: _goal, subagent_name: _same, ...params },
-        context,
-      ) => {
-        started.push({ goal: goalPrompt, params, previous: context.previous?.id })
-        return { final_message: goalPrompt }
+      writer: ({ goal, id: _, subagent: _name, ...fields }, context) => {
+        started.push({ goal, fields, previous: context.previous?.id })
+        return { final_message: goal }
       },
     },
     ...options,
@@ -59,7 +56,7 @@ async function withHost(options: Partial<AgentTasksOptions> = {}, pageOptions = 
 }
 
 const context = { region: 'eu', deep: { list: [1, 2] } }
-const launched = { params: { context }, timeoutMs: 60_000, concurrencyKey: 'key', budget: { steps: 9 } }
+const launched = { context, timeoutMs: 60_000, concurrencyKey: 'key', budget: { steps: 9 } }
 
 describe('run again', () => {
   it('gives the run the params, the deadline, the key and the budget again: from the manager, and from the journal', async () => {
@@ -70,8 +67,8 @@ describe('run again', () => {
     expect(manager.getTask('first')).toBeUndefined()
     expect(await can('async:first')).toMatchObject({ runAgain: true })
     const { id } = await again('async:first')
-    expect(started).toEqual([{ goal: 'a letter', params: { context }, previous: undefined }])
-    const { params: _, ...fields } = launched
+    expect(started).toEqual([{ goal: 'a letter', fields: { context }, previous: undefined }])
+    const { context: _, ...fields } = launched
     expect(manager.getTask(id)).toMatchObject({ owner: 'someone', ...fields })
     expect(near.status).toBe(200)
   })
@@ -79,7 +76,7 @@ describe('run again', () => {
   it('says that the params, or the goal, were too large for the journal', async () => {
     const { tasks, run, forget, again, can } = await withHost({}, { maxBytes: 400_000 })
     const large = 'x'.repeat(30_000)
-    await run('params', () => tasks.launch('writer', 'a letter', { id: 'params', params: { context: { large } } }))
+    await run('params', () => tasks.launch('writer', 'a letter', { id: 'params', context: { large } }))
     await run('goal', () => tasks.launch('writer', large, { id: 'goal' }))
     await forget('params')
     await forget('goal')
@@ -92,17 +89,17 @@ describe('run again', () => {
   it('takes from the store what was too large for the journal', async () => {
     const { tasks, started, run, forget, again, can } = await withHost({ store: memoryStore() }, { maxBytes: 400_000 })
     const large = 'x'.repeat(30_000)
-    await run('params', () => tasks.launch('writer', 'a letter', { id: 'params', params: { context: { large } } }))
+    await run('params', () => tasks.launch('writer', 'a letter', { id: 'params', context: { large } }))
     await forget('params')
     expect(await can('async:params')).toMatchObject({ runAgain: true })
     expect((await again('async:params')).status).toBe(200)
-    expect(started).toEqual([{ goal: 'a letter', params: { context: { large } }, previous: undefined }])
+    expect(started).toEqual([{ goal: 'a letter', fields: { context: { large } }, previous: undefined }])
   })
 
   it('says that the history of the store cannot be read', async () => {
     const { tasks, manager, run, forget, can } = await withHost({ store: memoryStore() }, { maxBytes: 400_000 })
     const large = 'x'.repeat(30_000)
-    await run('params', () => tasks.launch('writer', 'a letter', { id: 'params', params: { context: { large } } }))
+    await run('params', () => tasks.launch('writer', 'a letter', { id: 'params', context: { large } }))
     await forget('params')
     vi.spyOn(manager.reads.use(taskHistory), 'findWithParams').mockRejectedValueOnce(new Error('the disk is gone'))
     expect(await can('async:params')).toMatchObject({
@@ -116,7 +113,7 @@ describe('run again', () => {
     const store = memoryStore()
     const first = await withHost({ store })
     const large = 'x'.repeat(300_000)
-    await first.run('big', () => first.tasks.launch('writer', 'x', { id: 'big', params: { context: { large } } }))
+    await first.run('big', () => first.tasks.launch('writer', 'x', { id: 'big', context: { large } }))
     await first.forget('big')
     await first.manager.history()
     const { again } = await withHost({ store: store.copy() })
@@ -143,7 +140,7 @@ describe('run again', () => {
       const { id: made } = await again(`async:${id}`)
       expect(manager.getTask(made)).toMatchObject({ goalPrompt: id, timeoutMs: 60_000, concurrencyKey: 'key' })
     }
-    expect(started).toEqual(['pruned', 'kept'].map((goal) => ({ goal, params: { context }, previous: undefined })))
+    expect(started).toEqual(['pruned', 'kept'].map((goal) => ({ goal, fields: { context }, previous: undefined })))
   })
 
   it('of an interrupted task of an earlier process starts it again', async () => {
@@ -151,12 +148,12 @@ describe('run again', () => {
     const subagents = { writer: () => new Promise<string>(() => undefined) }
     const first = createAgentTasks({ store, subagents, graceMs: 0 })
     onTestFinished(() => first.dispose())
-    first.launch('writer', 'x', { id: 'cut', params: { context } })
+    first.launch('writer', 'x', { id: 'cut', context })
     await first.manager.stored()
     const { started, again, manager } = await withHost({ store: store.copy() })
     expect(manager.getTask('cut')?.status).toBe('failed')
     expect((await again('async:cut')).status).toBe(200)
-    expect(started).toMatchObject([{ params: { context } }])
+    expect(started).toMatchObject([{ fields: { context } }])
   })
 
   it('is not possible for a message of the host', async () => {
@@ -185,7 +182,7 @@ describe('run again on a task that continues another one', () => {
     const { manager, started, again, key } = await withContinuation()
     started.length = 0
     const { id } = await again(key)
-    expect(started).toEqual([{ goal: 'make it longer', params: {}, previous: 'draft' }])
+    expect(started).toEqual([{ goal: 'make it longer', fields: {}, previous: 'draft' }])
     expect(manager.getTask(id)).toMatchObject({ continues: 'draft', owner: 'someone' })
   })
 
@@ -199,7 +196,7 @@ describe('run again on a task that continues another one', () => {
     const { manager, started, again } = await withHost({ store: store.copy() })
     const { id, status, body } = await again(first.key)
     expect([status, body['error']]).toEqual([200, undefined])
-    expect(started).toEqual([{ goal: 'make it longer', params: {}, previous: 'draft' }])
+    expect(started).toEqual([{ goal: 'make it longer', fields: {}, previous: 'draft' }])
     expect(manager.getTask(id)).toMatchObject({ continues: 'draft' })
   })
 
@@ -218,8 +215,8 @@ describe('run again on a task that continues another one', () => {
     onTestFinished(() => manager.dispose())
     const wait = (_input: RunInput, { signal }: RunContext): Promise<string> =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
-    manager.launch({ id: 'draft', subagentName: 'writer', goalPrompt: 'x' }, ({ goalPrompt }, context) =>
-      goalPrompt === 'x' ? 'done' : wait({} as RunInput, context),
+    manager.launch({ id: 'draft', subagentName: 'writer', goalPrompt: 'x' }, ({ goal }, context) =>
+      goal === 'x' ? 'done' : wait({} as RunInput, context),
     )
     await expect.poll(() => manager.getTask('draft')?.status).toBe('completed')
     const { id } = manager.continueTask('draft', 'more')

@@ -59,7 +59,7 @@ it('may be returned, thrown, reported and asked by a run', async () => {
   const asked = manager.launch(input, async (_input, context) => ({
     final_message: (await context.ask(shared() as never)).action,
   }))
-  const queued = manager.launch({ ...input, params: shared() as Record<string, unknown> }, () => Promise.resolve({}))
+  const queued = manager.launch({ ...input, context: shared() as Record<string, unknown> }, () => Promise.resolve({}))
   manager.registerTask({ ...input, id: 'r' })
   expect(manager.reportProgress('r', shared() as never)).toBe(false)
   await waitFor(() => expect(manager.getTask(asked.id)?.status).toBe('failed'))

@@ -56,7 +56,7 @@ describe('a function runner', () => {
     onTestFinished(() => manager.dispose())
     const launch = (fn: RunFunction) =>
       manager.launch({ subagentName: 'fn', goalPrompt: 'goal' }, functionRunner(fn)).id
-    const ids = [launch(({ goalPrompt }) => `did: ${goalPrompt}`), launch(() => Promise.reject(new Error('could not')))]
+    const ids = [launch(({ goal }) => `did: ${goal}`), launch(() => Promise.reject(new Error('could not')))]
     const { settled } = await manager.waitFor(ids)
     expect(settled.map(({ status }) => status)).toEqual(['completed', 'failed'])
     expect(settled).toMatchObject([{ output: { final_message: 'did: goal' } }, { error: 'could not' }])

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { substitute } from '../../../src/runners/substitution.js'
 import { checkProperty } from '../../support/property.js'
 
-const input = { id: 'id-1', subagentName: 'name-1', goalPrompt: 'goal-1' }
+const input = { id: 'id-1', subagent: 'name-1', goal: 'goal-1' }
 
 describe('substitution', () => {
   it.each([
@@ -26,9 +26,9 @@ describe('substitution', () => {
     )
     return checkProperty(
       'substitution is a single pass',
-      fc.property(text, text, text, (goalPrompt, subagentName, id) => {
-        const given = { goalPrompt, subagentName, id }
-        expect(substitute('<{goal}|{name}|{id}>', given)).toBe(`<${goalPrompt}|${subagentName}|${id}>`)
+      fc.property(text, text, text, (goal, subagent, id) => {
+        const given = { goal, subagent, id }
+        expect(substitute('<{goal}|{name}|{id}>', given)).toBe(`<${goal}|${subagent}|${id}>`)
       }),
     )
   })

@@ -27,9 +27,9 @@ function setUp(options: { readonly maxAsyncTasks?: number; readonly owner?: stri
     commands: { allow: [process.execPath] },
     resolveSubagent: (name) => {
       looked.push(name)
-      return ({ goal_prompt }) => {
-        started.push(goal_prompt)
-        return `did ${goal_prompt}`
+      return ({ goal }) => {
+        started.push(goal)
+        return `did ${goal}`
       }
     },
     ...options,

@@ -15,8 +15,8 @@ function setUp(options: Parameters<typeof createAgentTasks>[0] = {}) {
     clock,
     createId: (prefix) => `${prefix}-${(last += 1)}`,
     subagents: {
-      scout: ({ goal_prompt }) => {
-        launched.push(goal_prompt)
+      scout: ({ goal }) => {
+        launched.push(goal)
         return 'done'
       },
     },
@@ -66,7 +66,7 @@ describe('schedule', () => {
     expect(tasks.manager.getAllTasks()).toMatchObject([{ owner: 'ada', timeoutMs: 77_000 }])
     const endless = setUp({ settings: { 'task-default-timeout-seconds': -1, 'task-max-timeout-seconds': -1 } })
     await endless.schedule.execute({ every_seconds: 60, subagent_name: 'scout', goal_prompt: 'look' })
-    expect(endless.tasks.schedules()[0]?.launch).toEqual({ subagent: 'scout', goal: 'look', params: {} })
+    expect(endless.tasks.schedules()[0]?.launch).toEqual({ subagent: 'scout', goal: 'look' })
   })
 
   it('F16: lists and cancels its own, by an id or a unique beginning of one', async () => {

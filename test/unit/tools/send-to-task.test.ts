@@ -85,8 +85,8 @@ describe('send_to_task on a task that has ended', () => {
     const host = setUpHost(options)
     const { manager, getAsyncTaskManager } = host
     const goals: string[] = []
-    const runner = functionRunner(({ goalPrompt }, { previous }) => {
-      goals.push(`${previous?.goal ?? ''}>${goalPrompt}`)
+    const runner = functionRunner(({ goal }, { previous }) => {
+      goals.push(`${previous?.goal ?? ''}>${goal}`)
       return 'done'
     })
     const start = async (id: string, owner: string) => {

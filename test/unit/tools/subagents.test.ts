@@ -1,14 +1,13 @@
 /** The lookup of a subagent ends with the signal of the call, although it cannot be stopped itself. */
 import { describe, expect, it, vi } from 'vitest'
+import { resolveRunner } from '../../../src/engine/definition.js'
 import {
   bindSubagent,
-  definitionOf,
   subagentEntry,
   type Subagent,
   type SubagentParams,
   type SubagentRunner,
 } from '../../../src/tools/subagents.js'
-import { createRunContext, runInput } from '../../support/run-context.js'
 import { deferred } from './tool-host.js'
 
 const params: SubagentParams = { subagent_name: 'helper', goal_prompt: 'help' }
@@ -62,19 +61,8 @@ describe('what runs the tasks of a subagent', () => {
     ['a definition', { ...said, run }],
     ['definitions inside one another', { run: { ...said, retry: undefined, run }, retry }],
   ])('has all that %s says, also when it is looked up', async (_what, subagent) => {
-    expect(definitionOf(subagent)).toEqual({ ...said, run: expect.any(Function) as unknown })
+    expect(resolveRunner(subagent)).toEqual({ ...said, run: expect.any(Function) as unknown })
     expect(await bindSubagent(() => subagent, params)).toEqual({ ...said, run: expect.any(Function) as unknown })
-  })
-
-  it('passes a request', async () => {
-    const input = { ...runInput('help'), params: { tool_whitelist: ['read'] } }
-    const context = createRunContext()
-    await definitionOf({ run: { run } }).run(input, context)
-    const { id, subagentName, goalPrompt } = input
-    expect(run).toHaveBeenCalledExactlyOnceWith(
-      { id, subagentName, goalPrompt, subagent_name: subagentName, goal_prompt: goalPrompt, tool_whitelist: ['read'] },
-      context,
-    )
   })
 
   it('is listed with its description, also one inside', () => {

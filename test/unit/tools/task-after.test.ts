@@ -56,7 +56,7 @@ describe('the tool task with after', () => {
     await settle()
     const { input } = (await runs[1]?.started) ?? {}
     expect(input).toMatchObject({
-      goal_prompt: 'second',
+      goal: 'second',
       results: { [first]: { status: 'completed', output: { final_message: 'found it' } } },
     })
     expect(input).not.toHaveProperty('after')

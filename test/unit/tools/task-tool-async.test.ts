@@ -37,7 +37,7 @@ describe('a task in the background', () => {
       goalPrompt: 'find out',
       timeoutMs: 60_000,
     })
-    expect((await researcher.started).input).toMatchObject({ id: ID, goal_prompt: 'find out' })
+    expect((await researcher.started).input).toMatchObject({ id: ID, goal: 'find out' })
     researcher.finish({ final_message: 'found' })
     await settle()
     expect(manager.getPendingNotifications('sub')).toMatchObject([{ id: ID, output: { final_message: 'found' } }])

@@ -74,12 +74,13 @@ describe('a task in place', () => {
     const result = call({ ...request, timeout_seconds: 60 })
     const { input, context } = await researcher.started
     expect(input).toEqual({
-      ...request,
-      subagent_name: 'researcher',
-      goal_prompt: 'find out',
       id: 'researcher-1',
-      subagentName: 'researcher',
-      goalPrompt: 'find out',
+      subagent: 'researcher',
+      goal: 'find out',
+      behaviourPrompts: ['be brief'],
+      toolWhitelist: ['read'],
+      expectedOutputs: { answer: 'the answer' },
+      context: { files: ['a.ts'] },
     })
     expect(Object.isFrozen(input) && Object.isFrozen(input.context)).toBe(true)
     expect([context.taskId, context.owner, context.signal.aborted]).toEqual(['researcher-1', 'sub', false])

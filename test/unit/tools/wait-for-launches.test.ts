@@ -7,7 +7,7 @@ import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { defineTool } from '../../../src/tools/tool.js'
 import { deferred, settle } from './tool-host.js'
 
-const echo = ({ goal_prompt }: { goal_prompt: string }) => `echo ${goal_prompt}`
+const echo = ({ goal }: { goal: string }) => `echo ${goal}`
 
 const untilAborted = (_request: unknown, { signal }: { readonly signal: AbortSignal }): Promise<string> =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))

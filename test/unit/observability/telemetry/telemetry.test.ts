@@ -92,8 +92,8 @@ describe('a subagent', () => {
   it('F12: says nothing of prompts and outputs unless that was asked for', async () => {
     for (const captureContent of [false, true]) {
       const { telemetry, spans } = recordTelemetry({ captureContent })
-      const { tools } = agentWith(telemetry, ({ goal_prompt }) =>
-        goal_prompt === GOAL
+      const { tools } = agentWith(telemetry, ({ goal }) =>
+        goal === GOAL
           ? { final_message: 'the secret answer' }
           : Promise.reject(Object.assign(new Error('the secret error'), { name: 'DiskError' })),
       )

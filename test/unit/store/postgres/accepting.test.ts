@@ -43,7 +43,7 @@ function hostOn(store: OpenStore, respond: (delivery: Delivery, text: string) =>
   const errors: unknown[] = []
   const tasks = createAgentTasks({
     store,
-    subagents: { work: ({ goal_prompt }) => `result of ${goal_prompt}` },
+    subagents: { work: ({ goal }) => `result of ${goal}` },
     autoTrigger: { retry: { initialMs: 1, maxMs: 1 } },
     onError: (error) => errors.push(error),
     respond: async ({ delivery, text }) => {

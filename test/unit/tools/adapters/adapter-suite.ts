@@ -16,7 +16,7 @@ function setUp(subagents: Record<string, RunFunction>, options: AgentTasksOption
 }
 
 const call = (id: string, name: string, args: ModelCall['args']): ModelCall => ({ id, name, args })
-const echo: RunFunction = ({ goalPrompt }) => Promise.resolve({ final_message: `echo ${goalPrompt}` })
+const echo: RunFunction = ({ goal }) => Promise.resolve({ final_message: `echo ${goal}` })
 
 /** Runs that stop when they are aborted, and record it. */
 function stoppableRun() {

@@ -78,7 +78,7 @@ describeAdapter('the AI SDK', subject)
 
 function setUp() {
   const agent = createAgentTasks({
-    subagents: { echo: ({ goalPrompt }) => Promise.resolve({ final_message: `echo ${goalPrompt}` }) },
+    subagents: { echo: ({ goal }) => Promise.resolve({ final_message: `echo ${goal}` }) },
   })
   onTestFinished(() => agent.dispose())
   return { agent, tools: toAiSdkTools(agent.tools) }

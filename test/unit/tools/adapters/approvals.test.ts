@@ -164,7 +164,7 @@ function setUp(
   })
   const tasks = createAgentTasks({
     clock,
-    subagents: { echo: ({ goal_prompt }) => `echo ${goal_prompt}` },
+    subagents: { echo: ({ goal }) => `echo ${goal}` },
     isAgentBusy: turns.isBusy$,
     triggerAgentTurn: turns.triggerAgentTurn,
     autoTrigger: { deliveryTimeoutMs: 10_000 },

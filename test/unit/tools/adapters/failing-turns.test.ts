@@ -170,7 +170,7 @@ describe.each([
     const tasks = createAgentTasks({
       clock,
       onError: vi.fn(),
-      subagents: { echo: ({ goal_prompt }) => `echo ${goal_prompt}` },
+      subagents: { echo: ({ goal }) => `echo ${goal}` },
       isAgentBusy: turns.isBusy$,
       triggerAgentTurn: turns.triggerAgentTurn,
     })

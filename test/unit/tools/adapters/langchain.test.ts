@@ -48,7 +48,7 @@ describeAdapter('LangChain', subject)
 
 function setUp() {
   const agent = createAgentTasks({
-    subagents: { echo: ({ goalPrompt }) => Promise.resolve({ final_message: `echo ${goalPrompt}` }) },
+    subagents: { echo: ({ goal }) => Promise.resolve({ final_message: `echo ${goal}` }) },
   })
   onTestFinished(() => agent.dispose())
   const [task] = toLangChainTools(agent.tools)
