@@ -20,6 +20,7 @@ const facts = `## What the presets do
 - **Trust.** \`trust: true\` lets an agent work in a folder that it would refuse. Codex refuses folders outside of git repositories, and Gemini CLI those that its user has not trusted, so each new worktree.
 - **Modes over ACP.** \`mode\` of \`acpRunner\` sets the mode of the session, \`configOptions\` other options such as the model. Both are checked against what the agent offers. Without \`mode\`, and unless \`permissions\` is \`'allow'\`, an agent that starts in a mode that does not ask is set to one that does.
 - **Messages over ACP.** codex-acp sends its own warnings as a part of its answer, without a number. They cannot be separated from it.
+- **Gemini CLI over ACP** loses a session that it is to load in the minute of its last turn: continue such a task later.
 - **Your own agent.** \`agent\` can be an object with the [fields of a preset](configuration.md), for agents that print JSON lines.
 
 The arguments and variables for each access:`

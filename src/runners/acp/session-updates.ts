@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { ByteTail } from '../../engine/byte-tail.js'
 import type { RunContext } from '../../engine/runner.js'
+import { sleep } from '../../system/abort.js'
+import type { Clock } from '../../system/clock.js'
 import { lazily } from '../../protocol/lazily.js'
 import { keptText } from '../captured-output.js'
 import type { KeptText } from '../output-parsers.js'
@@ -11,6 +13,10 @@ import type { AcpToolKind } from './acp-options.js'
 
 /** The maximum number of tool calls whose kind and title are kept. The oldest are dropped first. */
 const MAX_TOOL_CALLS = 1000
+
+/** The old updates of a session have ended when none has come for this time, in ms; at the latest after `MAX_REPLAY_MS`. */
+const QUIET_MS = 200
+const MAX_REPLAY_MS = 5000
 
 /** The maximum length of a title that is shown, and of an id that is kept, in characters. */
 const MAX_TITLE_CHARS = 200
@@ -53,8 +59,11 @@ const updateSchema = lazily(() =>
 export interface SessionUpdates {
   /** Reads the parameters of a `session/update`. Never throws. */
   readonly read: (params: unknown) => void
-  /** Ignores updates until the promise settles. An agent that loads a session first sends all of its old updates again. */
-  discardUntil(loaded: Promise<unknown>): Promise<void>
+  /**
+   * Ignores updates until the session is loaded and no more of them come. An agent that loads a session sends all of its old updates again, some agents
+   * (Gemini CLI 0.61.0) after their answer.
+   */
+  discardUntil(loaded: Promise<unknown>, clock: Clock): Promise<void>
   /** Returns kind and title of a tool call. If the request lacks them, they come from earlier updates. */
   toolCall(request: {
     readonly toolCallId: string
@@ -84,6 +93,7 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
   let isNewMessage = false
   let isLineStart = true
   let isReplay = false
+  let received = 0
   const append = (text: string): void => {
     if (text === '') return
     context.append(text)
@@ -104,6 +114,7 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
   }
   return {
     read: (params) => {
+      received += 1
       const parsed = updateSchema().safeParse(params)
       if (!parsed.success || isReplay) return
       const { update } = parsed.data
@@ -148,9 +159,13 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
         }
       }
     },
-    discardUntil: async (loaded) => {
+    discardUntil: async (loaded, clock) => {
       isReplay = true
       await loaded
+      for (let before = -1, waited = 0; before !== received && waited < MAX_REPLAY_MS; waited += QUIET_MS) {
+        before = received
+        await sleep(clock, QUIET_MS)
+      }
       isReplay = false
     },
     toolCall,

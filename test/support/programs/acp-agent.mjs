@@ -7,6 +7,7 @@ import { agent, methods, ndJsonStream, RequestError } from '@agentclientprotocol
 
 const {
   silent,
+  replaysLate = false,
   version = 1,
   fails,
   acts = [],
@@ -55,6 +56,7 @@ const can = {
     await new Promise(() => setInterval(() => undefined, 1000))
   },
   log: (_, text) => new Promise((resolve) => process.stderr.write(text, resolve)),
+  pause: (_, ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   exit: (_, code) => process.exit(code),
   crash: (_, text) => {
     process.stderr.write(text, () => process.exit(3))
@@ -102,7 +104,11 @@ if (silent) {
     })
     .onRequest(ours.session.load, async ({ params, client: context }) => {
       hello = { ...hello, loaded: params }
-      for (const fields of replay) await update(context, fields)
+      const again = async () => {
+        for (const fields of replay) await update(context, fields)
+      }
+      if (replaysLate) setTimeout(again, 50)
+      else await again()
       return {}
     })
     .onNotification(ours.session.cancel, () => {

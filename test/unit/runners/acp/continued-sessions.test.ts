@@ -44,19 +44,30 @@ describe('the session of an agent', () => {
     expect(context.sessions).toEqual([{ id: 's-7', cwd: folder }])
   })
 
-  it('U2: reports nothing again that the agent replays when it loads it', async () => {
-    const replay = [
-      { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'the old answer' } },
-      { sessionUpdate: 'tool_call', toolCallId: 'old', title: 'An old tool', kind: 'read' },
-      { sessionUpdate: 'plan', entries: [{ content: 'old', priority: 'low', status: 'completed' }] },
-    ]
-    const context = continuing()
-    const script: AgentScript = { capabilities: loads, replay, acts: [['say', 'the new answer']] }
-    const output = await runAgent(script, {}, context)
-    expect(output.final_message).toBe('the new answer')
-    expect(context.output()).toBe('the new answer')
-    expect(context.reported).toEqual([])
-  })
+  it.each([false, true])(
+    'U2: reports nothing again that the agent replays when it loads it, late: %s',
+    async (replaysLate) => {
+      const replay = [
+        { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'the old answer' } },
+        { sessionUpdate: 'tool_call', toolCallId: 'old', title: 'An old tool', kind: 'read' },
+        { sessionUpdate: 'plan', entries: [{ content: 'old', priority: 'low', status: 'completed' }] },
+      ]
+      const context = continuing()
+      const script: AgentScript = {
+        capabilities: loads,
+        replay,
+        replaysLate,
+        acts: [
+          ['pause', 100],
+          ['say', 'the new answer'],
+        ],
+      }
+      const output = await runAgent(script, {}, context)
+      expect(output.final_message).toBe('the new answer')
+      expect(context.output()).toBe('the new answer')
+      expect(context.reported).toEqual([])
+    },
+  )
 
   it('U2: of an agent that can open none is an error', async () => {
     const error = await failure({ acts: [['say', 'x']] }, {}, continuing())
