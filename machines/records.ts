@@ -172,14 +172,14 @@ interface TaskFields extends CommandFields {
   readonly outputTail?: string
   /** The path of the file with the whole output (option `outputFiles`). Absent if the task has written nothing, or the file could not be made. */
   readonly outputFile?: string
-  /** The controller of the task. Aborting it cancels the task. */
-  readonly abortController?: AbortController
 }
 
 /** A task that waits for a slot, for other tasks or for its next run. */
 export interface QueuedTaskInfo extends TaskFields {
   /** Queued: it holds no slot. */
   readonly status: 'queued'
+  /** The controller of the task. Aborting it cancels the task. */
+  readonly abortController?: AbortController
   /** The questions that the last run of a durable task has left open. Absent if there are none. */
   readonly questions?: readonly TaskQuestion[]
   /** Never set: the task has not ended. */
@@ -196,6 +196,8 @@ export interface QueuedTaskInfo extends TaskFields {
 export interface RunningTaskInfo extends TaskFields {
   /** Running: its run is under way. */
   readonly status: 'running'
+  /** The controller of the task. Aborting it cancels the task. */
+  readonly abortController?: AbortController
   /** The open questions of the run. Absent if there are none. */
   readonly questions?: readonly TaskQuestion[]
   /** Never set: the task has not ended. */
@@ -212,6 +214,8 @@ export interface RunningTaskInfo extends TaskFields {
 export interface CompletedTaskInfo extends TaskFields {
   /** Completed: it ended with an output. */
   readonly status: StatusOf<'succeeded'>
+  /** Never set: the task has ended. */
+  readonly abortController?: never
   /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
   /** When the task ended, in ms since the epoch. */
@@ -230,6 +234,8 @@ export interface CompletedTaskInfo extends TaskFields {
 export interface FailedTaskInfo extends TaskFields {
   /** Failed: it ended with an error. */
   readonly status: StatusOf<'failed'>
+  /** Never set: the task has ended. */
+  readonly abortController?: never
   /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
   /** When the task ended, in ms since the epoch. */
@@ -256,6 +262,8 @@ export interface FailedTaskInfo extends TaskFields {
 export interface CancelledTaskInfo extends TaskFields {
   /** Cancelled: it ended without an output or an error. */
   readonly status: StatusOf<'stopped'>
+  /** Never set: the task has ended. */
+  readonly abortController?: never
   /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
   /** When it was cancelled, in ms since the epoch. */

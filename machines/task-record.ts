@@ -129,7 +129,7 @@ interface EndFacts {
  * object takes ten times as much memory if it gets fields after a spread.
  */
 export function endedRecord(running: AsyncTaskInfo, settlement: Settlement, end: EndFacts): SettledTaskInfo {
-  const { isNote, continues, parentId, depth, kind, command, abortController } = running
+  const { isNote, continues, parentId, depth, kind, command } = running
   const { after, startedAt, attempt, attempts, spent } = running
   const { runningChildren, outputTail } = end
   const record = settledFields(running, settlement, end)
@@ -147,7 +147,6 @@ export function endedRecord(running: AsyncTaskInfo, settlement: Settlement, end:
   if (attempts !== undefined) record.attempts = attempts
   addTerms(record, running)
   if (spent !== undefined) record.spent = spent
-  if (abortController !== undefined) record.abortController = abortController
   if (outputTail !== undefined) record.outputTail = outputTail
   return frozenWithCause(settlement, record as SettledTaskInfo)
 }

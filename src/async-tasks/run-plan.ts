@@ -62,6 +62,15 @@ export const plans = new TaskData<RunPlan>()
 /** What each task was launched with. Has no entry for tasks that the host runs itself, or whose runner has `isUnique`. */
 export const launches = new TaskData<LaunchedTask>()
 
+/** The controller of each task, which is aborted after its record has ended. */
+const controllers = new TaskData<AbortController>()
+
+/** Notes the controller of a task that has a new one. */
+export function noteController(entry: TaskEntry): void {
+  const { abortController } = entry.record
+  if (abortController !== undefined) controllers.set(entry, abortController)
+}
+
 /** The context of the call that launched or registered each task, until the task has ended. */
 const contexts = new TaskData<CallContext>()
 
@@ -77,6 +86,7 @@ export class Runs implements Feature {
   /** Notes that the current call has launched or registered a task. */
   launched(entry: TaskEntry): void {
     contexts.set(entry, callContext())
+    noteController(entry)
   }
 
   runStarted(entry: TaskEntry, run: Run): void {
@@ -98,11 +108,10 @@ export class Runs implements Feature {
   }
 
   #abort(entry: TaskEntry, reason: unknown): void {
-    const { id, abortController } = entry.record
     try {
-      abortController?.abort(reason)
+      controllers.get(entry)?.abort(reason)
     } catch (error) {
-      this.#registry.report(error, { source: 'abort-listener', taskId: id })
+      this.#registry.report(error, { source: 'abort-listener', taskId: entry.record.id })
     }
     currentRuns.get(entry)?.abort(reason)
   }

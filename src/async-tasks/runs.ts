@@ -19,7 +19,7 @@ import { notAgain } from './recovery/interrupted-runs.js'
 import type { Persistence } from './recovery/persistence.js'
 import { isInterruption, isStop, retryDelay } from './recovery/retrying.js'
 import { contextOf, messagesOf } from './run-context.js'
-import { currentRuns, plans, runs, runStates, type RunStart, type RunState } from './run-plan.js'
+import { currentRuns, noteController, plans, runs, runStates, type RunStart, type RunState } from './run-plan.js'
 import { RunScope, type RunAbort, type RunHost } from './run-scope.js'
 
 /** Starts the run of a new task, or continues a run that an earlier process has started. */
@@ -209,7 +209,10 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun & { readonly st
       abortController: next,
       keepsAttempt,
     })
-    if (next !== undefined) listen(registry, next).link(entry)
+    if (next !== undefined) {
+      noteController(entry)
+      listen(registry, next).link(entry)
+    }
   })
   return true
 }

@@ -146,7 +146,6 @@ const deliveryOf = (
 /** Returns a record as JSON, without its goal, output and error, which may be large. */
 function factsOf(record: SettledTaskInfo): string {
   const {
-    abortController: _,
     goalPrompt: _goal,
     output: _output,
     error: _error,

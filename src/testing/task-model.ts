@@ -468,7 +468,7 @@ export function settle(
   const delivery = !owes ? 'none' : claim ? 'leased' : 'owed'
   const children = wasStopped(end.status) ? [] : childrenOf(ledger, task).map(({ record }) => record.id)
   const named = children.length > 0 && { runningChildren: children }
-  const { questions: _, isForeground: _place, waitsFor: _waits, ...fields } = task.record
+  const { questions: _, isForeground: _place, waitsFor: _waits, abortController: _abort, ...fields } = task.record
   task.record = { ...fields, ...end, ...named, delivery, completedAt: ledger.now, seq: ++ledger.seq }
   closeQuestions(ledger, task)
   if (!task.isLaunched) releaseSlot(ledger, task)

@@ -4,7 +4,7 @@ import { omitUndefined } from '../../data/omit-undefined.js'
 import { dependencies, isHeldBack } from '../../features/dependencies/dependencies.js'
 import { readStoredWait } from '../../features/dependencies/stored-wait.js'
 import { needsOf } from '../../features/named-slots/task-needs.js'
-import { graceFor, launches, plans } from '../run-plan.js'
+import { graceFor, launches, noteController, plans } from '../run-plan.js'
 import type { FindRunner } from '../../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, TaskAttempt } from '../../../machines/records.js'
 import { runOfOwner } from '../../../machines/run-owner.js'
@@ -354,6 +354,7 @@ function resumeRun(
     },
   })
   if (entry === undefined) return undefined
+  noteController(entry)
   if (isWaiting(record.status)) host.link(entry)
   else {
     host.resumeRun(entry, {

@@ -30,6 +30,7 @@ describe('cancelTask with a reason', () => {
     manager.cancelTask('b', { reason: '  ' })
     for (const id of ['a', 'b']) expect(manager.getTask(id)).not.toHaveProperty('cancelReason')
     for (const controller of controllers) expect(controller?.signal.reason).toMatchObject({ name: 'AbortError' })
+    for (const id of ['a', 'b']) expect(manager.getTask(id)).not.toHaveProperty('abortController')
   })
 
   it('F4: keeps at most 1000 characters, and splits no character', () => {
