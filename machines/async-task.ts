@@ -121,14 +121,6 @@ function stopOf({ timeoutMs = 0, excess, excessCode }: AsyncTaskContext, event: 
   return { status: 'failed', error: late, errorCode, lateOutput: event.output }
 }
 
-/** The end of a task that a limit has stopped after its run had offered an output. */
-const toOffered = {
-  guard: 'hasOffered',
-  target: '#asyncTask.completed',
-  actions: 'keepOffered',
-  description: 'The run had offered an output before it was stopped.',
-} as const
-
 export const asyncTaskMachine = setup({
   types: {
     context: {} as AsyncTaskContext,
@@ -312,7 +304,12 @@ export const asyncTaskMachine = setup({
             },
             'task.offer': { description: 'The run offers an output too late. It is ignored.' },
             'task.complete': [
-              toOffered,
+              {
+                guard: 'hasOffered',
+                target: '#asyncTask.completed',
+                actions: 'keepOffered',
+                description: 'The run had offered an output before it was stopped.',
+              },
               {
                 target: '#asyncTask.failed',
                 actions: 'keepStop',
@@ -320,7 +317,12 @@ export const asyncTaskMachine = setup({
               },
             ],
             'task.fail': [
-              toOffered,
+              {
+                guard: 'hasOffered',
+                target: '#asyncTask.completed',
+                actions: 'keepOffered',
+                description: 'The run had offered an output before it was stopped.',
+              },
               {
                 target: '#asyncTask.failed',
                 actions: 'keepStop',
@@ -328,7 +330,12 @@ export const asyncTaskMachine = setup({
               },
             ],
             'grace.passed': [
-              toOffered,
+              {
+                guard: 'hasOffered',
+                target: '#asyncTask.completed',
+                actions: 'keepOffered',
+                description: 'The run had offered an output before it was stopped.',
+              },
               {
                 target: '#asyncTask.failed',
                 actions: 'keepStop',

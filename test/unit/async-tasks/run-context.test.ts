@@ -24,7 +24,18 @@ describe('the context of a run', () => {
       await new Promise<void>((resolve) => context.signal.addEventListener('abort', () => resolve()))
     })
     await Promise.resolve()
-    const fields = ['append', 'ask', 'attempt', 'children', 'launch', 'messages', 'owner', 'report', 'setSession']
+    const fields = [
+      'append',
+      'ask',
+      'attempt',
+      'children',
+      'launch',
+      'messages',
+      'offer',
+      'owner',
+      'report',
+      'setSession',
+    ]
     expect(Object.keys(copy ?? {}).sort()).toEqual([
       ...fields,
       ...['signal', 'sleep', 'spend', 'step', 'taskId', 'waitFor', 'wrapUp'],
