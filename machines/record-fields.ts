@@ -1,6 +1,6 @@
 /**
  * One row for each field of a task record. What treats all fields alike follows from these rows: what a run notes, what ends with a run, what is stored
- * and restored, what workers send, and what the page shows.
+ * and restored, what workers send, and what messages and the page show.
  */
 import type { AsyncTaskInfo, RunningTaskInfo } from './records.js'
 
@@ -31,6 +31,8 @@ interface FieldRow {
   readonly method?: string
   /** The name under which the page shows the value unchanged. */
   readonly label?: string
+  /** The name under which the message with the result has the value unchanged, near its end. `check_async_tasks` shows it under the name of the field. */
+  readonly shownAs?: string
 }
 
 export const RECORD_FIELDS = {
@@ -70,8 +72,8 @@ export const RECORD_FIELDS = {
   progress: { kind: 'progress', by: 'note', stored: 'always', isOfRun: true, method: 'report' },
   messagesSent: { kind: 'count', by: 'note', stored: 'always' },
   session: { kind: 'session', by: 'note', stored: 'always' },
-  outputTail: { kind: 'text', by: 'end', stored: 'always' },
-  outputFile: { kind: 'text', by: 'note', stored: 'always', label: 'Output file' },
+  outputTail: { kind: 'text', by: 'end', stored: 'always', shownAs: 'output_tail' },
+  outputFile: { kind: 'text', by: 'note', stored: 'always', label: 'Output file', shownAs: 'output_file' },
   isNote: { kind: 'mark', by: 'launch', stored: 'always' },
   isForeground: { kind: 'mark', by: 'launch', stored: 'never' },
   kind: { kind: 'command', by: 'launch', stored: 'always' },
@@ -119,3 +121,7 @@ export type ReportMethod = Rows[ReportedField]['method']
 /** The fields that the page shows as they are. */
 export type LabelledField = FieldsWith<{ label: string }>
 export const LABELLED_FIELDS = FIELDS.filter((field): field is LabelledField => 'label' in RECORD_FIELDS[field])
+
+/** The fields that messages and `check_async_tasks` show as they are. */
+type ShownField = FieldsWith<{ shownAs: string }>
+export const SHOWN_FIELDS = FIELDS.filter((field): field is ShownField => 'shownAs' in RECORD_FIELDS[field])

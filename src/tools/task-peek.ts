@@ -1,5 +1,6 @@
 /** The result of check_async_tasks with the action `peek`: the details of one task. */
 import { stoppingFields } from '../features/stopping/stopping.js'
+import { SHOWN_FIELDS } from '../../machines/record-fields.js'
 import { endedAs, isWaiting, markOf } from '../../machines/task-status.js'
 import { pushSubscribers } from '../features/delivery/push-subscribers.js'
 import type { AsyncTaskInfo, SettledTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
@@ -87,12 +88,13 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     ...(task.attempts !== undefined && { attempts: task.attempts.map(shownAttempt) }),
     ...omitUndefined({ budget: task.budget, spent: task.spent }),
     ...(task.isRepeat === true && { note: repeatNote(task) }),
-    ...omitUndefined({ progress: task.progress, messagesSent: task.messagesSent, outputFile: task.outputFile }),
+    ...omitUndefined({ progress: task.progress, messagesSent: task.messagesSent }),
     ...(task.questions !== undefined && {
       questions: task.questions.map(shownQuestion),
       note: howToAnswer(task, view.followUps),
     }),
     ...commandDetails(view, task),
+    ...omitUndefined(Object.fromEntries(SHOWN_FIELDS.map((field) => [field, task[field]]))),
     ...omitUndefined({ output: task.output, error: task.error }),
     ...(endedAs(task, 'failed') && omitUndefined({ errorName: task.errorName, errorCode: task.errorCode })),
     ...omitUndefined({ cancelReason: task.cancelReason }),

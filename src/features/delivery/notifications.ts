@@ -1,6 +1,7 @@
 /** The text about one ended task, in full or shortened to the maximum length of a message. */
 import { isTerminal } from '../../../machines/task-entry.js'
 import { TASK_TIMEOUT } from '../../../machines/async-task.js'
+import { RECORD_FIELDS, SHOWN_FIELDS } from '../../../machines/record-fields.js'
 import { endedAs } from '../../../machines/task-status.js'
 import type {
   AsyncTaskInfo,
@@ -62,7 +63,7 @@ function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined
       ...shownCommand(task),
       ...shownOutput(task.output, keepsEmpty),
       ...shownChildren(task),
-      ...shownTail(task),
+      ...shownFields(task),
       ...spentOf(task),
     }
   }
@@ -72,7 +73,7 @@ function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined
     status: task.status,
     ...omitUndefined({ reason: task.cancelReason }),
     ...shownCommand(task),
-    ...shownTail(task),
+    ...shownFields(task),
     ...spentOf(task),
   }
 }
@@ -89,7 +90,7 @@ function failurePayload(task: FailedTaskInfo): object {
     ...(errorCode === TASK_TIMEOUT && kind !== undefined && { timeout_setting: TIMEOUT_SETTING }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput, false) }),
     ...omitUndefined({ attempt }),
-    ...shownTail(task),
+    ...shownFields(task),
     ...shownChildren(task),
     ...spentOf(task),
   }
@@ -109,10 +110,9 @@ function shownCommand({ kind, command = [], exitCode, signal, endedProcesses }: 
   }
 }
 
-/** The output of a program becomes a JSON string, so that it cannot imitate another field. */
-function shownTail({ outputTail, outputFile }: SettledTaskInfo): object {
-  return omitUndefined({ output_tail: outputTail, output_file: outputFile })
-}
+/** Returns the fields that are shown as they are. The output of a program becomes a JSON string, so that it cannot imitate another field. */
+const shownFields = (task: SettledTaskInfo): object =>
+  omitUndefined(Object.fromEntries(SHOWN_FIELDS.map((field) => [RECORD_FIELDS[field].shownAs, task[field]])))
 
 /** Lists the child tasks that are still active. Their results follow in other messages. */
 function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo): object {
