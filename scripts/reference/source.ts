@@ -20,14 +20,51 @@ export function sourceOf(file: string): ts.SourceFile {
 }
 
 /** Returns the members of an interface. @throws Error when the file has no such interface */
-export function membersOf(file: string, name: string): Documented[] {
+export const membersOf = (file: string, name: string): Documented[] =>
+  memberNodesOf(file, name).map((member) => ({ name: member.name?.getText() ?? '', text: commentOf(member) }))
+
+/** As `membersOf`, with the syntax of each member. */
+export function memberNodesOf(file: string, name: string): readonly ts.TypeElement[] {
   const found = sourceOf(file).statements.find(
     (statement): statement is ts.InterfaceDeclaration =>
       ts.isInterfaceDeclaration(statement) && statement.name.text === name,
   )
   if (found === undefined) throw new Error(`${file} has no interface ${name}`)
-  return found.members.map((member) => ({ name: member.name?.getText() ?? '', text: commentOf(member) }))
+  return found.members
 }
+
+/** Returns how a member is written where it is used: a name, or a call such as `send(text, options?)`. */
+export function callOf(member: ts.TypeElement): string {
+  const name = member.name?.getText() ?? ''
+  const type = ts.isPropertySignature(member) ? member.type : undefined
+  const call = ts.isMethodSignature(member)
+    ? member
+    : type !== undefined && ts.isFunctionTypeNode(type)
+      ? type
+      : undefined
+  if (call === undefined) return name
+  const parameters = call.parameters.map((parameter) => {
+    const rest = parameter.dotDotDotToken === undefined ? '' : '...'
+    return `${rest}${parameter.name.getText()}${parameter.questionToken === undefined ? '' : '?'}`
+  })
+  return `${name}(${parameters.join(', ')})`
+}
+
+/** Returns the `@throws` tags of a member, as one line. */
+export function errorsOf(member: ts.Node): string {
+  const tags = ts.getJSDocTags(member).filter(({ tagName }) => tagName.text === 'throws')
+  return tags
+    .map((tag) => oneLine(tagText(tag)))
+    .filter((text) => text !== '')
+    .join('; ')
+}
+
+/** The whole text of a tag. The parser takes its first word apart, because it may be a type. */
+const tagText = (tag: ts.JSDocTag): string =>
+  tag
+    .getText()
+    .replace(/^@throws\s*/, '')
+    .replace(/\n\s*\*\s?/g, '\n')
 
 /** Returns the strings of a constant array, each with the comment above it. @throws Error when the file has no such array */
 export function itemsOf(file: string, name: string): Documented[] {

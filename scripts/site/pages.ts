@@ -43,7 +43,10 @@ export const siteSections: readonly SiteSection[] = [
     ],
   },
   { title: 'Concepts', pages: ['terms', 'delivery', 'durability', 'scale'] },
-  { title: 'Reference', pages: ['options', 'configuration', 'cli', 'protocol', 'errors', 'tools', 'machines', 'api/'] },
+  {
+    title: 'Reference',
+    pages: ['options', 'objects', 'configuration', 'cli', 'protocol', 'errors', 'tools', 'machines', 'api/'],
+  },
   {
     title: 'Project',
     pages: ['architecture', 'guarantees', 'performance', 'tests', 'contributing', 'changelog', 'adr/'],

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { configurationPage } from '../../scripts/reference/configuration-page.js'
 import { defaultsIn, literalOf, splitDefault } from '../../scripts/reference/defaults.js'
 import { errorsPage } from '../../scripts/reference/errors-page.js'
+import { objectsPage } from '../../scripts/reference/objects-page.js'
 import { optionsPage } from '../../scripts/reference/options-page.js'
 import { wordsOf } from '../../scripts/site/words.js'
 
@@ -41,9 +42,10 @@ describe('the default of an option', () => {
   })
 })
 
-describe('the pages of options, configuration and errors', () => {
+describe('the pages of options, objects, configuration and errors', () => {
   it.each([
     ['options', optionsPage],
+    ['objects', objectsPage],
     ['configuration', configurationPage],
     ['errors', errorsPage],
   ])('have a description of every name, and the defaults of the code: %s', (_, make) => {
@@ -57,6 +59,15 @@ describe('the pages of options, configuration and errors', () => {
     for (const name of ['TASK_LIMIT', 'STORE_IN_USE', 'CONNECTION_LOST', 'STEP_NESTED', 'QUEUE_FULL', 'TOO_DEEP']) {
       expect(errors).toContain(`\`${name}\``)
     }
+  })
+})
+
+describe('the page of objects', () => {
+  it('has each member as it is called, with its errors', () => {
+    const { page } = objectsPage()
+    expect(page).toMatch(/\| `send\(text, options\?\)` \| .* \| .*`OWN_TURN`.* \|/)
+    expect(page).toMatch(/\| `launch\(name, goal, \.\.\.options\)` \|/)
+    expect(page).toMatch(/\| `isBusy` \| Whether a turn runs or waits\. \| {2}\|/)
   })
 })
 
