@@ -21,8 +21,11 @@ interface FieldRow {
   readonly kind: string
   /** Who sets it. `note`: it changes while the task runs, and no other field depends on it (`task.note`). */
   readonly by: 'launch' | 'registry' | 'note' | 'end' | 'delivery'
-  /** Whether a store keeps it: `always`, only while the task is `active`, or `never`. What is always kept is restored. */
-  readonly stored: 'always' | 'active' | 'never'
+  /**
+   * How long a store keeps it: `always`, also in the history; while the task is `unpruned`, so not in the history; while it is `active`; or `never`.
+   * The first two are restored.
+   */
+  readonly stored: 'always' | 'unpruned' | 'active' | 'never'
   /** Whether it belongs to the current run, so that the next run begins without it. */
   readonly isOfRun?: true
   /** Whether a task that continues or repeats this one takes it over. */
@@ -73,7 +76,7 @@ export const RECORD_FIELDS = {
   messagesSent: { kind: 'count', by: 'note', stored: 'always' },
   session: { kind: 'session', by: 'note', stored: 'always' },
   outputTail: { kind: 'text', by: 'end', stored: 'always', shownAs: 'output_tail' },
-  outputFile: { kind: 'text', by: 'note', stored: 'always', label: 'Output file', shownAs: 'output_file' },
+  outputFile: { kind: 'text', by: 'note', stored: 'unpruned', label: 'Output file', shownAs: 'output_file' },
   isNote: { kind: 'mark', by: 'launch', stored: 'always' },
   isForeground: { kind: 'mark', by: 'launch', stored: 'never' },
   kind: { kind: 'command', by: 'launch', stored: 'always' },
@@ -93,9 +96,9 @@ const FIELDS = Object.keys(RECORD_FIELDS) as RecordField[]
 
 const fieldsWith = <const Column extends keyof FieldRow, const Value extends FieldRow[Column]>(
   column: Column,
-  value: Value,
+  ...values: readonly Value[]
 ): FieldsWith<Record<Column, Value>>[] =>
-  FIELDS.filter((field) => (RECORD_FIELDS[field] as FieldRow)[column] === value) as never
+  FIELDS.filter((field) => values.includes((RECORD_FIELDS[field] as FieldRow)[column] as Value)) as never
 
 /** Fields that change while the task runs. No other field depends on them. */
 export const NOTED_FIELDS = fieldsWith('by', 'note')
@@ -109,8 +112,11 @@ export const RUN_FIELDS = new Set(fieldsWith('isOfRun', true))
 
 export const UNSTORED_FIELDS = new Set(fieldsWith('stored', 'never'))
 
+/** The fields that the history does not have. */
+export const UNPRUNED_FIELDS = new Set(fieldsWith('stored', 'unpruned'))
+
 /** The fields that are restored when the task has ended. */
-export const RESTORED_FIELDS = fieldsWith('stored', 'always')
+export const RESTORED_FIELDS = fieldsWith('stored', 'always', 'unpruned')
 export type RestoredField = (typeof RESTORED_FIELDS)[number]
 
 /** The fields that a method of a run's context sets. */

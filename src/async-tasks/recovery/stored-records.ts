@@ -1,5 +1,5 @@
 /** How the record of a task is stored. */
-import { RECORD_FIELDS, UNSTORED_FIELDS, type RecordField } from '../../../machines/record-fields.js'
+import { RECORD_FIELDS, UNPRUNED_FIELDS, UNSTORED_FIELDS, type RecordField } from '../../../machines/record-fields.js'
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { withoutFields } from '../../../machines/task-record.js'
 import { cutText } from '../../data/cut-text.js'
@@ -53,8 +53,9 @@ export function pastParams(record: StoredJson, params: StoredJson | null | undef
   return jsonBytes([record, params], PAST.bytes) <= PAST.bytes ? params : null
 }
 
-/** Returns the record for the history. The file with its output is removed with the task. */
-export function pastRecord({ outputFile: _, ...record }: AsyncTaskInfo): StoredJson {
+/** Returns the record for the history. */
+export function pastRecord(task: AsyncTaskInfo): StoredJson {
+  const record = withoutFields(task, UNPRUNED_FIELDS) as AsyncTaskInfo
   const whole = storedRecord(record)
   if (jsonBytes(whole, PAST.bytes) <= PAST.bytes) return whole
   const message: unknown = record.output?.final_message
