@@ -2,17 +2,14 @@
  * Makes docs/options.md: the options of `createAgentTasks`, `startTaskServer`, `connectInstance` and `createTaskClient`, from their TSDoc comments, with
  * the defaults in the code.
  */
-import { managerOptionTypes, queueOptionTypes } from '../../src/async-tasks/manager-options.js'
+import { managerOptionTypes } from '../../src/async-tasks/manager-options.js'
 import { autoTriggerOptionTypes } from '../../src/features/delivery/auto-trigger.js'
-import { outputFileTypes } from '../../src/features/output-files/output-files.js'
-import { monitorLimitTypes } from '../../src/protocol/monitors.js'
 import { settingDefinitions } from '../../src/async-tasks/settings.js'
 import { agentTasksOptionTypes } from '../../src/host/agent-tasks-options.js'
 import type { OptionType } from '../../src/protocol/option-checks.js'
-import { scheduleOptionTypes } from '../../src/protocol/schedules.js'
 import { commandPolicyTypes } from '../../src/tools/command-policy.js'
 import { defaultsIn, literalOf, splitDefault } from './defaults.js'
-import { membersOf, type Documented } from './source.js'
+import { commentOf, interfaceIn, membersOf, typeOfMember, type Documented } from './source.js'
 import { table } from './table.js'
 
 /** A table of options. */
@@ -32,6 +29,15 @@ interface OptionGroup {
 const managerFile = 'src/async-tasks/manager-options.ts'
 const hostFile = 'src/host/agent-tasks-options.ts'
 
+/** The groups of options of a manager, such as `queue`. The TSDoc of the interface of a group is the text above its table. */
+const managerGroups: readonly OptionGroup[] = Object.entries<OptionType>(managerOptionTypes).flatMap(
+  ([name, { types }]) => {
+    const type = typeOfMember(managerFile, 'AsyncTaskManagerOptions', name)
+    if (types === undefined || type === undefined) return []
+    return { title: `\`${name}\``, intro: linked(commentOf(interfaceIn(...type))), interfaces: [type], types }
+  },
+)
+
 const groups: readonly OptionGroup[] = [
   {
     title: '`createAgentTasks`',
@@ -44,12 +50,7 @@ const groups: readonly OptionGroup[] = [
     types: agentTasksOptionTypes,
     except: ['maxCommands'],
   },
-  {
-    title: '`queue`',
-    intro: "Limits of the tasks that wait for a slot. They apply with `whenFull: 'queue'`.",
-    interfaces: [[managerFile, 'QueueOptions']],
-    types: queueOptionTypes,
-  },
+  ...managerGroups,
   {
     title: '`commands`',
     intro: 'Which programs the tool `run_command` may start. See [MCP](mcp.md).',
@@ -58,24 +59,6 @@ const groups: readonly OptionGroup[] = [
       ['src/tools/command-policy.ts', 'CommandPolicy'],
     ],
     types: { ...commandPolicyTypes, maxCommands: managerOptionTypes.maxCommands },
-  },
-  {
-    title: '`schedules`',
-    intro: 'Limits of [schedules](schedules.md).',
-    interfaces: [['src/protocol/schedules.ts', 'ScheduleOptions']],
-    types: scheduleOptionTypes,
-  },
-  {
-    title: '`outputFiles`',
-    intro: '[Files](jobs.md#keep-the-whole-output) with the output of tasks.',
-    interfaces: [['src/features/output-files/output-files.ts', 'OutputFileOptions']],
-    types: outputFileTypes,
-  },
-  {
-    title: '`monitors`',
-    intro: 'Limits of [monitors](monitors.md).',
-    interfaces: [['src/protocol/monitors.ts', 'MonitorLimits']],
-    types: monitorLimitTypes,
   },
   {
     title: '`autoTrigger`',
@@ -111,6 +94,11 @@ const clientGroups: readonly OptionGroup[] = [
     defaults: ['src/client/task-client.ts'],
   },
 ]
+
+/** Makes links of the documents that a comment names, such as `docs/schedules.md`. */
+function linked(text: string): string {
+  return text.replace(/\bdocs\/(([\w-]+)\.md(?:#[\w-]+)?)/g, '[$2]($1)')
+}
 
 /** Returns the page, and the problems of the descriptions. */
 export function optionsPage(): { readonly page: string; readonly problems: readonly string[] } {

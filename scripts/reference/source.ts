@@ -1,5 +1,6 @@
 /** Reads interfaces, classes and constants of the sources with their TSDoc comments. It only parses the files and checks no types, which is fast. */
 import { readFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import ts from 'typescript'
 
 /** A named part of the sources. `text` is its comment, as one line of Markdown. */
@@ -19,18 +20,40 @@ export function sourceOf(file: string): ts.SourceFile {
   return source
 }
 
-/** Returns the members of an interface. @throws Error when the file has no such interface */
-export const membersOf = (file: string, name: string): Documented[] =>
-  memberNodesOf(file, name).map((member) => ({ name: member.name?.getText() ?? '', text: commentOf(member) }))
-
-/** As `membersOf`, with the syntax of each member. */
-export function memberNodesOf(file: string, name: string): readonly ts.TypeElement[] {
+/** Returns an interface. @throws Error when the file has no such interface */
+export function interfaceIn(file: string, name: string): ts.InterfaceDeclaration {
   const found = sourceOf(file).statements.find(
     (statement): statement is ts.InterfaceDeclaration =>
       ts.isInterfaceDeclaration(statement) && statement.name.text === name,
   )
   if (found === undefined) throw new Error(`${file} has no interface ${name}`)
-  return found.members
+  return found
+}
+
+/** Returns the members of an interface. @throws Error when the file has no such interface */
+export const membersOf = (file: string, name: string): Documented[] =>
+  memberNodesOf(file, name).map((member) => ({ name: member.name?.getText() ?? '', text: commentOf(member) }))
+
+/** As `membersOf`, with the syntax of each member. */
+export const memberNodesOf = (file: string, name: string): readonly ts.TypeElement[] => interfaceIn(file, name).members
+
+/** Returns the file and the name of the type that a member of an interface has. Undefined for a member whose type has no name. */
+export function typeOfMember(
+  file: string,
+  name: string,
+  member: string,
+): readonly [file: string, name: string] | undefined {
+  const found = memberNodesOf(file, name).find((one) => one.name?.getText() === member)
+  if (found === undefined || !ts.isPropertySignature(found)) return undefined
+  if (found.type === undefined || !ts.isTypeReferenceNode(found.type)) return undefined
+  const type = found.type.typeName.getText()
+  const source = sourceOf(file).statements.find(
+    (statement): statement is ts.ImportDeclaration =>
+      ts.isImportDeclaration(statement) &&
+      new RegExp(`\\b${type}\\b`).test(statement.importClause?.namedBindings?.getText() ?? ''),
+  )
+  if (source === undefined) return [file, type]
+  return [posix.join(posix.dirname(file), (source.moduleSpecifier as ts.StringLiteral).text.replace(/js$/, 'ts')), type]
 }
 
 /** Returns how a member is written where it is used: a name, or a call such as `send(text, options?)`. */

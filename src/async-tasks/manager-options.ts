@@ -110,7 +110,7 @@ export interface AsyncTaskManagerOptions {
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
 
-/** Limits of the queue for slots. */
+/** Limits of the tasks that wait for a slot. They apply with `whenFull: 'queue'`. */
 export interface QueueOptions {
   /** The maximum number of waiting tasks. Default 100. */
   readonly max?: number
@@ -125,7 +125,7 @@ export interface QueueOptions {
   readonly agingMs?: number
 }
 
-export const queueOptionTypes = {
+const queueOptionTypes = {
   max: withDefault(integerFrom(0), 100),
   maxBytes: withDefault(integerFrom(0), 16 * 1024 * 1024),
   maxWaitMs: numberFrom(0),

@@ -4,7 +4,7 @@ import { lazily } from './lazily.js'
 import { aName, integerFrom, listOf, numberFrom, withDefault, type OptionTypes } from './option-checks.js'
 import { strictObject } from './strict-object.js'
 
-/** Which files monitors may read, and how many monitors and events are allowed. */
+/** Which files monitors may read, and how many monitors and events are allowed. See docs/monitors.md. */
 export interface MonitorLimits {
   /** Files that may be read, and folders whose files may be read. A relative name in a monitor is resolved against the first entry. Default: none. */
   readonly files?: readonly string[]

@@ -14,6 +14,8 @@ export interface OptionType {
   readonly expected: string
   /** The schema. The message of its issues is what was expected. */
   readonly schema: () => z.ZodType
+  /** Of an object: the descriptions of the options in it. */
+  readonly types?: Readonly<Record<string, OptionType>>
   /** The value of an absent option. */
   readonly default?: unknown
   readonly isRequired?: boolean
@@ -241,13 +243,15 @@ export const anInspector = custom(
   (value) => isFunction(value) || hasMethods(value, ['next']),
 )
 
-export const optionsOf = <Options>(types: OptionTypes<Options>): OptionType =>
-  optionType('an object', (expected) =>
+export const optionsOf = <Options>(types: OptionTypes<Options>): OptionType => ({
+  ...optionType('an object', (expected) =>
     z.strictObject(shapeOf(types), {
       error: (issue) =>
         issue.code === 'unrecognized_keys' ? expectedName(issue.keys[0] ?? '', suggestedOf(types)) : expected,
     }),
-  )
+  ),
+  types,
+})
 
 const shapeOf = (types: Readonly<Record<string, OptionType>>): Record<string, z.ZodType> =>
   Object.fromEntries(

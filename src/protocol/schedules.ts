@@ -7,7 +7,7 @@ import { integerFrom, numberFrom, withDefault, type OptionTypes } from './option
 import { fromParams, runFields } from './run-fields.js'
 import { strictObject } from './strict-object.js'
 
-/** Limits of schedules. */
+/** Limits of schedules. See docs/schedules.md. */
 export interface ScheduleOptions {
   /** The maximum number of schedules of one owner. Default 100. */
   readonly maxPerOwner?: number

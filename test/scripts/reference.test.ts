@@ -52,6 +52,14 @@ describe('the pages of options, objects, configuration and errors', () => {
     expect(make().problems).toEqual([])
   })
 
+  it('have a table for each group of options of a manager, below the comment of its interface', () => {
+    const { page } = optionsPage()
+    for (const name of ['outputFiles', 'queue', 'ownerLimits', 'schedules', 'monitors']) {
+      expect(page).toMatch(new RegExp(`### \`${name}\`\\n\\n\\S[^\\n]+\\n\\n\\| option \\|`))
+    }
+    expect(page).toContain('\n\nLimits of schedules. See [schedules](schedules.md).\n\n')
+  })
+
   it('have every environment variable and every code', () => {
     const { page } = configurationPage()
     for (const name of ['`PORT`', '`TASKS_WS_PORT`', '`AUTH_TOKENS`']) expect(page).toContain(name)

@@ -25,7 +25,7 @@ import type { ResolvedRunner } from '../../engine/runner.js'
 import { folderName } from '../output/run-files.js'
 import { OutputFile } from './output-file.js'
 
-/** Where the whole output of tasks is written. */
+/** Where the whole output of tasks is written. See docs/jobs.md#keep-the-whole-output. */
 export interface OutputFileOptions {
   /** The folder of the files. If it does not exist, it is made for the user of this process only. */
   readonly folder: string
