@@ -61,7 +61,6 @@ import { detachTask, type DetachResult } from '../features/foreground/detaching.
 import { sendMessage, type SendResult } from '../features/questions/messages.js'
 import { OutputLog, outputLogs, type OutputChunk } from '../features/output/output-log.js'
 import { appendOutput, outputOf, type TaskOutputEvent } from '../features/output/output-stream.js'
-import { outputFiles } from '../features/output-files/output-files.js'
 import { pausing } from '../features/pausing/pausing.js'
 import { reportField } from '../features/output/reports.js'
 import { answerQuestion, type AnswerValue } from '../features/questions/questions.js'
@@ -77,7 +76,7 @@ import type { Runner } from '../engine/runner.js'
 import type { OnError } from '../isolation/error-report.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
 import { STORE_LOST_REASON } from '../store/lost-store.js'
-import { features } from '../features/features.js'
+import { features, setFeatureOptions } from '../features/features.js'
 import { addresseeOf } from '../features/questions/question-addressee.js'
 import { taskHistory } from '../features/history/past-tasks.js'
 import type { HistoryPage, TaskHistoryQuery } from '../store/history/past-tasks.js'
@@ -181,7 +180,6 @@ export class AsyncTaskManager {
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
     this.actor = createRegistryActor(this.registry)
-    this.registry.use(monitors).setLimits(options.monitors)
     this.#launcher = new Launcher(this.registry, options, this)
     this.registry.use(schedules).connect({
       options: withDefaults(options.schedules, scheduleOptionTypes),
@@ -206,7 +204,7 @@ export class AsyncTaskManager {
         transitions$: this.transitions$,
       })
       this.registry.use(() => omitUndefined({ closing: stopWatching }))
-      if (options.outputFiles !== undefined) this.registry.use(outputFiles).connect(options.outputFiles)
+      setFeatureOptions(this.registry, options)
       this.recovered = this.#recover(options)
       this.#cancelWhenLost(report)
     } catch (error) {

@@ -3,6 +3,7 @@ import { abortLinks } from './families/abort-link.js'
 import { dependencies } from './dependencies/dependencies.js'
 import { deliveryStates } from './delivery/delivery-states.js'
 import type { Feature, FeatureMaker } from '../async-tasks/feature.js'
+import type { ManagerSettings } from '../async-tasks/manager-options.js'
 import { messaging } from './questions/inbox.js'
 import { runWaits } from './named-slots/run-waits.js'
 import { steps } from './steps/steps.js'
@@ -67,3 +68,12 @@ const afterHandlers: Features = [
 ]
 
 export const features: Features = [...beforeHandlers, taskEvents, ...afterHandlers]
+
+/**
+ * Passes options of the manager to their features, before the tasks of the store are restored.
+ * @throws INVALID_INPUT if a feature cannot use its option
+ */
+export function setFeatureOptions(registry: TaskRegistry, options: ManagerSettings): void {
+  registry.use(monitors).setLimits(options.monitors)
+  if (options.outputFiles !== undefined) registry.use(outputFiles).connect(options.outputFiles)
+}
