@@ -70,11 +70,12 @@ export class TaskLimitError extends AgentTasksError {
   }
 }
 
+/** What each limit counts, and its option. */
 const LIMITED = {
-  task: 'async tasks',
-  child: 'child tasks',
-  command: 'command tasks',
-  foreground: 'foreground tasks',
+  task: ['async tasks', 'maxAsyncTasks'],
+  child: ['child tasks', 'maxChildTasks'],
+  command: ['command tasks', 'maxCommands'],
+  foreground: ['foreground tasks', 'maxForegroundTasks'],
 } as const
 
 /** A queue that has no room for the goal and parameters of one more task. */
@@ -89,13 +90,13 @@ export interface QueueBytes {
 
 type LimitedPool = keyof typeof LIMITED
 
-/** Explains why no slot is free. Do not change the text, because hosts and models may rely on it. */
+/** Explains why no slot is free, with the options of the limits. */
 export function limitReason(max: number, queued?: number | QueueBytes, pool: LimitedPool = 'task'): string {
-  const reason = `Max ${LIMITED[pool]} (${max}) reached`
+  const [what, option] = LIMITED[pool]
+  const reason = `Max ${what} (${max}, ${option}) reached`
   if (queued === undefined) return reason
-  if (typeof queued === 'number') return `${reason}, and the queue is full (${queued} waiting)`
-  const { bytes, asked, maxBytes } = queued
-  return `${reason}, and the queue has no room for ${asked} bytes (${bytes} of ${maxBytes} bytes are in use)`
+  if (typeof queued === 'number') return `${reason}, and the queue is full (${queued} waiting, queue.max)`
+  return `${reason}, and the queue has no room for ${bytesReason(queued, 'queue.maxBytes')}`
 }
 
 /** An owner that has reached a limit of its own, and how many slots it holds. */
@@ -112,11 +113,17 @@ export function ownerLimitReason(
   pool: LimitedPool = 'task',
 ): string {
   const who = preview(owner)
-  if (queued === undefined) return `Max ${LIMITED[pool]} of ${who} (${max}) reached: ${running} run`
-  if (typeof queued === 'number') return `Max waiting tasks of ${who} (${max}) reached: ${queued} wait`
-  const { bytes, asked, maxBytes } = queued
-  return `The waiting tasks of ${who} have no room for ${asked} bytes (${bytes} of ${maxBytes} bytes are in use)`
+  if (queued === undefined) {
+    return `Max ${LIMITED[pool][0]} of ${who} (${max}, ownerLimits.maxRunning) reached: ${running} run`
+  }
+  if (typeof queued === 'number') {
+    return `Max waiting tasks of ${who} (${max}, ownerLimits.maxQueued) reached: ${queued} wait`
+  }
+  return `The waiting tasks of ${who} have no room for ${bytesReason(queued, 'ownerLimits.maxQueuedBytes')}`
 }
+
+const bytesReason = ({ bytes, asked, maxBytes }: QueueBytes, option: string): string =>
+  `${asked} bytes (${bytes} of ${maxBytes} bytes are in use, ${option})`
 
 /** The reservation does not exist: it was used, was cancelled, or has expired. No task was registered. */
 export class ReservationError extends AgentTasksError {

@@ -208,13 +208,13 @@ export class CommandTask {
     const { maxResultBytes, maxTaskBytes, maxBytes } = this.#host.budget.limits
     const bytes = resultBytes(result, maxResultBytes)
     if (bytes > maxResultBytes) {
-      return `The result has more than ${maxResultBytes} bytes of JSON, which is the maximum for one command.`
+      return `The result has more than ${maxResultBytes} bytes of JSON, which is the maximum for one command (maxResultBytes).`
     }
     if (this.#bytes + bytes > maxTaskBytes) {
-      return `The result has ${bytes} bytes of JSON. With this result, the task would hold more than ${maxTaskBytes} bytes.`
+      return `The result has ${bytes} bytes of JSON. With this result, the task would hold more than ${maxTaskBytes} bytes (maxTaskBytes).`
     }
     if (!this.#host.budget.take(bytes)) {
-      return `The result has ${bytes} bytes of JSON. With this result, all tasks together would hold more than ${maxBytes} bytes.`
+      return `The result has ${bytes} bytes of JSON. With this result, all tasks together would hold more than ${maxBytes} bytes (maxBytes).`
     }
     this.#bytes += bytes
     return undefined

@@ -48,7 +48,7 @@ export class Intake {
     if ('error' in instance) return instance
     const { clock, lanes, maxQueueSize } = this.#options
     const depth = lanes.depthOf(instance.id)
-    if (depth >= maxQueueSize) return refusal('QUEUE_FULL', `Task queue is full (max ${maxQueueSize})`)
+    if (depth >= maxQueueSize) return refusal('QUEUE_FULL', `Task queue is full (max ${maxQueueSize}, maxQueueSize)`)
     const createdAt = clock.now()
     const place = this.#lastPlace + 1
     const submitted = { id: `task_${createdAt}_${place.toString(36)}`, createdAt, ...submission }
@@ -116,7 +116,7 @@ export class Intake {
     if (tasks.take(bytes)) return bytes
     return refusal(
       'QUEUE_FULL',
-      `Task queue is full: with this task, the unfinished tasks would hold more than ${maxBytes} bytes of JSON`,
+      `Task queue is full: with this task, the unfinished tasks would hold more than ${maxBytes} bytes of JSON (maxBytes)`,
     )
   }
 }

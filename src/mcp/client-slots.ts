@@ -133,17 +133,17 @@ const excess = (count: number, max: number): number => (max === -1 ? 0 : Math.ma
 
 function backgroundRefusal({ maxAsyncTasks, maxWaiting }: ClientLimits): ToolResult {
   const max = maxAsyncTasks + maxWaiting
-  const queue = maxWaiting === 0 ? '' : `, and the queue of this client is full (${maxWaiting})`
+  const queue = maxWaiting === 0 ? '' : `, and the queue of this client is full (${maxWaiting}, queueMax)`
   const advice =
     max === 0
       ? 'Run the task synchronously (async: false).'
       : `${ADVICE.join(', ')}, or run this one synchronously (async: false).`
-  return refusal(`Max async tasks (${maxAsyncTasks}) reached${queue}`, advice, max)
+  return refusal(`Max async tasks (${maxAsyncTasks}, maxAsyncTasks) reached${queue}`, advice, max)
 }
 
 function commandRefusal(max: number): ToolResult {
   const advice = `${ADVICE.join(', or ')}. A cancelled command counts until its program has ended.`
-  return refusal(`Max commands (${max}) reached`, advice, max)
+  return refusal(`Max commands (${max}, commands.maxCommands) reached`, advice, max)
 }
 
 function refusal(reason: string, advice: string, max: number): ToolResult {

@@ -45,7 +45,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
     () => connection.giveUp('Events may be missing. Reconnect and subscribe again.'),
     (message) => connection.send(message),
   )
-  const tooMany = `This connection has reached its limit of ${maxSubscriptions} subscriptions`
+  const tooMany = `This connection has reached its limit of ${maxSubscriptions} subscriptions (limits.subscriptionsPerClient)`
 
   const release = (): void => {
     const events = held
@@ -147,7 +147,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
       fail(
         'RATE_LIMITED',
         'Too many messages',
-        `Too many messages from this address. Retry in ${waitMs} ms.`,
+        `Too many messages from this address (limits.framesPerMinute). Retry in ${waitMs} ms.`,
         requestId,
       )
       return

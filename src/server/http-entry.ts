@@ -44,7 +44,12 @@ export function rateRefusal(requests: RateLimiter, request: IncomingMessage): Re
   const waitMs = requests.take(addressOf(request))
   if (waitMs === 0) return undefined
   const headers = { 'retry-after': String(Math.ceil(waitMs / 1000)) }
-  return { status: 429, error: 'Too many requests from this address', code: 'RATE_LIMITED', headers }
+  return {
+    status: 429,
+    error: 'Too many requests from this address (limits.requestsPerMinute)',
+    code: 'RATE_LIMITED',
+    headers,
+  }
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal, onRefused: OnRefused): void {

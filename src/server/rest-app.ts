@@ -254,7 +254,7 @@ const EVENT_STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 }
 export const TOO_MANY_CONNECTIONS: RestError = {
-  error: 'Too many open connections from this address',
+  error: 'Too many open connections from this address (limits.connectionsPerClient)',
   code: 'TOO_MANY_CONNECTIONS',
 }
 

@@ -115,7 +115,7 @@ describe('a host', () => {
     const host = startHost(cluster)
     const first = await host.launch('first')
     await worker.untilStarted('first')
-    expect((await host.run('too many')).llmContent).toContain('Task queue is full (max 1) (QUEUE_FULL)')
+    expect((await host.run('too many')).llmContent).toContain('Task queue is full (max 1, maxQueueSize) (QUEUE_FULL)')
     expect((await host.run('nowhere', { instanceId: 'x' })).error?.type).toBe('parameter_validation')
     expect(host.manager.getAllTasks()).toHaveLength(1)
     worker.finish('first')

@@ -181,12 +181,16 @@ function expectedLaunch(model: Model, by: Owner, queues: boolean, hasReservation
   if (!isHeld && (hasReservation || model.hasRoomFor(by))) return 'running'
   if (!queues && !isHeld) {
     return model.hasRoom()
-      ? `Max async tasks of "${by}" (${model.maxOfOwner}) reached: ${model.heldBy(by)} run`
-      : `Max async tasks (${model.max}) reached`
+      ? `Max async tasks of "${by}" (${model.maxOfOwner}, ownerLimits.maxRunning) reached: ${model.heldBy(by)} run`
+      : `Max async tasks (${model.max}, maxAsyncTasks) reached`
   }
-  if (model.of('queued').length >= QUEUE_MAX) return `Max async tasks (${model.max}) reached, and the queue is full`
+  if (model.of('queued').length >= QUEUE_MAX) {
+    return `Max async tasks (${model.max}, maxAsyncTasks) reached, and the queue is full`
+  }
   const own = model.of('queued', by).length
-  return own >= MAX_QUEUED ? `Max waiting tasks of "${by}" (${MAX_QUEUED}) reached: ${own} wait` : 'queued'
+  return own >= MAX_QUEUED
+    ? `Max waiting tasks of "${by}" (${MAX_QUEUED}, ownerLimits.maxQueued) reached: ${own} wait`
+    : 'queued'
 }
 
 async function take(model: Model, real: Real, present: Step): Promise<void> {

@@ -106,7 +106,7 @@ export function laneSuite(kind: string, open: OpenServers): void {
           [201, 2],
           [201, 3],
         ],
-        [429, 'Task queue is full (max 3)'],
+        [429, 'Task queue is full (max 3, maxQueueSize)'],
       ])
       await submit('v', command('do', { mark: 'other' }))
       await post(`/tasks/${String(answers[1]?.body['taskId'])}/cancel`)

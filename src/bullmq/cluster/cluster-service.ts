@@ -185,10 +185,11 @@ const refusals: Readonly<Record<string, (instanceId: string, limits: ServerConfi
     refusal('IDEMPOTENCY_KEY_REUSED', 'This idempotency key was used for another task. Choose another key.'),
   NO_INSTANCE: () => refusal('NO_INSTANCE', 'No instance is connected'),
   NOT_CONNECTED: (id) => refusal('NOT_CONNECTED', `Instance not connected: ${id}`),
-  QUEUE_FULL: (_id, { maxQueueSize }) => refusal('QUEUE_FULL', `Task queue is full (max ${maxQueueSize})`),
+  QUEUE_FULL: (_id, { maxQueueSize }) =>
+    refusal('QUEUE_FULL', `Task queue is full (max ${maxQueueSize}, maxQueueSize)`),
   NO_ROOM: (_id, { maxBytes }) =>
     refusal(
       'QUEUE_FULL',
-      `Task queue is full: with this task, the unfinished tasks would hold more than ${maxBytes} bytes of JSON`,
+      `Task queue is full: with this task, the unfinished tasks would hold more than ${maxBytes} bytes of JSON (maxBytes)`,
     ),
 }

@@ -819,7 +819,10 @@ describe('the capacity of a queue', () => {
     const first = host.submit('a')
     const second = host.submit('b')
     const third = { task_name: 't', commands: [{ tool_name: 'step', args: { name: 'c' } }] }
-    expect(host.tasks.submitTask(third)).toEqual({ code: 'QUEUE_FULL', error: 'Task queue is full (max 2)' })
+    expect(host.tasks.submitTask(third)).toEqual({
+      code: 'QUEUE_FULL',
+      error: 'Task queue is full (max 2, maxQueueSize)',
+    })
     host.tasks.cancelTask(second)
     expect(host.tasks.submitTask(third)).toMatchObject({ queuePosition: 2 })
     expect(host.tasks.submitTask(third)).toMatchObject({ code: 'QUEUE_FULL' })
@@ -840,12 +843,12 @@ describe('the capacity of a queue', () => {
 
   it('S8: is 100 by default', () => {
     for (let n = 0; n < 100; n += 1) host.submit(`task ${n}`)
-    expect(() => host.submit('one more')).toThrow('QUEUE_FULL: Task queue is full (max 100)')
+    expect(() => host.submit('one more')).toThrow('QUEUE_FULL: Task queue is full (max 100, maxQueueSize)')
   })
 
   it('S8: of 0 accepts no task', async () => {
     await rehost({ maxQueueSize: 0 })
-    expect(() => host.submit('a')).toThrow('QUEUE_FULL: Task queue is full (max 0)')
+    expect(() => host.submit('a')).toThrow('QUEUE_FULL: Task queue is full (max 0, maxQueueSize)')
   })
 
   it('counts the queue position from 1, among tasks that have not ended', () => {

@@ -62,16 +62,18 @@ describe('the limits of a conversation', () => {
     const full = errorOf(() => ann.launch('long', 'g')) as TaskLimitError
     expect(full).toBeInstanceOf(TaskLimitError)
     expect([full.code, full.owner, full.maxAsyncTasks]).toEqual(['TASK_LIMIT', 'ann', 1])
-    expect(full.message).toBe('Max async tasks of "ann" (1) reached: 1 run')
+    expect(full.message).toBe('Max async tasks of "ann" (1, ownerLimits.maxRunning) reached: 1 run')
     const large = errorOf(() => ann.launch('long', 'x'.repeat(2000), { whenFull: 'queue' })) as TaskLimitError
     expect(large.message).toMatch(
-      /^The waiting tasks of "ann" have no room for \d+ bytes \(0 of 1000 bytes are in use\)$/,
+      /^The waiting tasks of "ann" have no room for \d+ bytes \(0 of 1000 bytes are in use, ownerLimits\.maxQueuedBytes\)$/,
     )
     ann.launch('long', 'g', { whenFull: 'queue' })
     const queued = errorOf(() => ann.launch('long', 'g', { whenFull: 'queue' })) as TaskLimitError
-    expect(queued.message).toBe('Max waiting tasks of "ann" (1) reached: 1 wait')
+    expect(queued.message).toBe('Max waiting tasks of "ann" (1, ownerLimits.maxQueued) reached: 1 wait')
     const { llmContent } = await ann.tools.task.execute({ subagent_name: 'long', goal_prompt: 'g', async: true })
-    expect(llmContent).toContain('Max async tasks of "ann" (1) reached: 1 run. Wait until one has ended')
+    expect(llmContent).toContain(
+      'Max async tasks of "ann" (1, ownerLimits.maxRunning) reached: 1 run. Wait until one has ended',
+    )
     expect(tasks.conversation('bob').launch('long', 'g').record.status).toBe('running')
     expect(tasks.manager.canLaunchAsync('ann')).toEqual({ allowed: false, reason: full.message })
     expect(tasks.manager.canLaunchAsync('bob').allowed).toBe(false)
@@ -86,7 +88,7 @@ describe('the limits of a conversation', () => {
       { subagentName: 'long', goalPrompt: 'g', owner: 'ann', isForeground: true },
       long,
     )
-    expect(() => tasks.detach(id)).toThrow('Max async tasks of "ann" (1) reached: 1 run')
+    expect(() => tasks.detach(id)).toThrow('Max async tasks of "ann" (1, ownerLimits.maxRunning) reached: 1 run')
     const other = { subagentName: 'long', goalPrompt: 'g', owner: 'bob', isForeground: true }
     expect(tasks.detach(tasks.manager.launch(other, long).id)).toEqual({ detached: true })
   })

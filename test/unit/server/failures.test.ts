@@ -106,7 +106,7 @@ describe('a client socket', () => {
       type: 'error',
       code: 'TOO_MANY_SUBSCRIPTIONS',
       error: 'Too many subscriptions',
-      message: 'This connection has reached its limit of 1 subscriptions.',
+      message: 'This connection has reached its limit of 1 subscriptions (limits.subscriptionsPerClient).',
     })
     await client.ask({ type: 'unsubscribe_instance', instanceId: 'a' })
     expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({

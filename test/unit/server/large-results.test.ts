@@ -83,7 +83,8 @@ describe('a result', () => {
         status: 'failed',
         error: {
           code: 'RESULT_TOO_LARGE',
-          message: 'The result has more than 16777216 bytes of JSON, which is the maximum for one command.',
+          message:
+            'The result has more than 16777216 bytes of JSON, which is the maximum for one command (maxResultBytes).',
         },
         results: [{ status: 'error' }, { status: 'skipped' }],
       })
@@ -100,7 +101,7 @@ describe('a result', () => {
     expect(await client.skipTo('task_complete')).toMatchObject({
       error: {
         code: 'RESULT_TOO_LARGE',
-        message: expect.stringContaining('the task would hold more than 1048576') as string,
+        message: expect.stringContaining('the task would hold more than 1048576 bytes (maxTaskBytes)') as string,
       },
       results: [{ status: 'success' }, { status: 'error' }],
     })
@@ -118,7 +119,7 @@ describe('a result', () => {
       status: 'failed',
       error: {
         code: 'RESULT_TOO_LARGE',
-        message: `The result has ${bytesOf(contentOf(first))} bytes of JSON. With this result, all tasks together would hold more than 1048576 bytes.`,
+        message: `The result has ${bytesOf(contentOf(first))} bytes of JSON. With this result, all tasks together would hold more than 1048576 bytes (maxBytes).`,
       },
     })
     ;(await server.held()).finish(second)

@@ -132,7 +132,7 @@ describe('POST /tasks', () => {
     const second = await server.post('/tasks', taskOf('hold'))
     expect(await server.post('/tasks', taskOf('add'))).toMatchObject({
       status: 429,
-      body: { code: 'QUEUE_FULL', error: 'Task queue is full (max 2)' },
+      body: { code: 'QUEUE_FULL', error: 'Task queue is full (max 2, maxQueueSize)' },
     })
     await server.post(`/tasks/${String(second.body['taskId'])}/cancel`)
     expect(await server.post('/tasks', taskOf('add'))).toMatchObject({ status: 201, body: { queuePosition: 2 } })

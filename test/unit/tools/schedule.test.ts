@@ -213,7 +213,11 @@ describe('schedule over MCP', () => {
     expect(manager.getRunningTasks().map(({ owner }) => owner)).toEqual(['alice', 'bob'])
     expect(manager.getRunningTasks('bob')).toMatchObject([{ timeoutMs: 900_000 }])
     expect(manager.getPendingNotifications('alice')).toMatchObject([
-      { output: { final_message: 'The scheduled task was not launched (slow: g): Max async tasks (1) reached' } },
+      {
+        output: {
+          final_message: 'The scheduled task was not launched (slow: g): Max async tasks (1, maxAsyncTasks) reached',
+        },
+      },
     ])
     expect(
       (await call('task', { subagent_name: 'slow', goal_prompt: 'g', async: true }, {}, BOB)).result,

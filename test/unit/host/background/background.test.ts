@@ -287,7 +287,10 @@ describe('a call in the foreground', () => {
     const search = host.tasks.background(mcpOf(host), { mode: 'choice' })
     const first = search.call({ query: 'a' })
     const second = await search.call({ query: 'b' })
-    expect(second).toEqual({ isError: true, content: [{ type: 'text', text: 'Max foreground tasks (1) reached' }] })
+    expect(second).toEqual({
+      isError: true,
+      content: [{ type: 'text', text: 'Max foreground tasks (1, maxForegroundTasks) reached' }],
+    })
     host.tasks.pause()
     expect((await search.call({ query: 'c' })).content[0]?.text).toContain('are paused')
     host.runs[0]?.resolve('a')
