@@ -14,7 +14,7 @@ import {
 
 /**
  * The reasons for running a task again:
- * - `interrupted`: its process has ended, or the run failed with the code `INTERRUPTED`.
+ * - `interrupted`: its process has ended, which only a host with a store finds out, or the run failed with the code `INTERRUPTED`, as that of a lost worker does.
  * - `start-failed`: the run could not be started.
  * - `exit-code`: a program ended with an exit code other than 0.
  * - `timeout`: the deadline passed, and the run stopped within its grace period.
