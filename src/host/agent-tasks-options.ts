@@ -16,6 +16,7 @@ import {
   aFunction,
   aName,
   anObject,
+  custom,
   limitFrom,
   optionsOf,
   recordOf,
@@ -119,6 +120,12 @@ export interface AgentTasksOptions<
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
 }
 
+/** Not a number for `checkOption`, so that each error about it is INVALID_INPUT and names `options.keepTurns`. */
+const countOrInfinity = custom(
+  'an integer >= 1, or Infinity',
+  (value) => value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 1),
+)
+
 const { owner: _owner, ...triggerTypes } = autoTriggerOptionTypes
 const { maxCommands, ...others } = managerOptionTypes
 export const managerTypes = others satisfies OptionTypes<Omit<AsyncTaskManagerOptions, 'maxCommands'>>
@@ -137,7 +144,7 @@ export const agentTasksOptionTypes = {
   triggerAgentTurn: aFunction,
   respond: aFunction,
   openConversation: aFunction,
-  keepTurns: limitFrom(1),
+  keepTurns: countOrInfinity,
   conversationIdleMs: withDefault(limitFrom(0), 10 * 60_000),
   turnTimeoutMs: withDefault(limitFrom(1), 30 * 60_000),
   maxDelayMs: withDefault(limitFrom(0), 60_000),

@@ -20,6 +20,7 @@ import { visibleTasks } from '../../features/task-ids/task-lookup.js'
 import { registryOf, type AsyncTaskManager } from '../../async-tasks/manager.js'
 import type { TaskRegistry } from '../../async-tasks/registry.js'
 import { currentTurn, type TurnMarker } from '../../isolation/current-turn.js'
+import { toOneLine } from '../../data/control-characters.js'
 import { omitUndefined } from '../../data/omit-undefined.js'
 import { elapsedMs, withTimeLimit } from '../../system/clock.js'
 import { AgentTasksError, DisposedError, InvalidInputError } from '../../errors.js'
@@ -30,6 +31,7 @@ import {
   aName,
   anAbortSignal,
   checkOptions,
+  custom,
   integerFrom,
   type OptionTypes,
 } from '../../protocol/option-checks.js'
@@ -76,9 +78,13 @@ export interface ConversationHost {
  */
 export type OpenConversation<Answer = unknown> = (id: string) => ConversationOptions<Answer> | false | undefined
 
+const anId = custom(
+  'a string with visible text and without control characters',
+  (value) => typeof value === 'string' && value.trim() !== '' && toOneLine(value) === value,
+)
 const conversationOptionTypes: OptionTypes<ConversationOptions> = { respond: aFunction }
 const sendOptionTypes: OptionTypes<SendOptions> = { signal: anAbortSignal, id: aName, onStored: aFunction }
-const closeOptionTypes: OptionTypes<{ readonly to?: string }> = { to: aName }
+const closeOptionTypes: OptionTypes<{ readonly to?: string }> = { to: anId }
 const queryTypes: OptionTypes<ConversationQuery> = { after: aName, limit: integerFrom(1) }
 
 /** An open conversation. */
@@ -132,8 +138,8 @@ export class Conversations {
    * @throws DISPOSED after `dispose`
    */
   get(id: string, options?: ConversationOptions): Conversation {
-    if (!accepts(aName, id) || runOfOwner(id) !== undefined) {
-      throw new InvalidInputError('id', id, `${aName.expected}, and not the name of a run`)
+    if (typeof id !== 'string' || !(accepts(anId, id) || this.#isKnown(id)) || runOfOwner(id) !== undefined) {
+      throw new InvalidInputError('id', id, `${anId.expected}, and not the name of a run`)
     }
     if (options !== undefined) checkOptions(options, conversationOptionTypes)
     const open = this.#open.get(id)
@@ -176,6 +182,11 @@ export class Conversations {
 
   isBusy(id: string): boolean {
     return this.#open.get(id)?.work?.isBusy === true
+  }
+
+  /** Whether a conversation is in a list. A store may have tasks of any owner. */
+  #isKnown(id: string): boolean {
+    return this.#open.has(id) || PARTS.some((part) => this.#registry.ledger.countOf(part, id) > 0)
   }
 
   #infoOf(id: string): ConversationInfo {

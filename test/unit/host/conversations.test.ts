@@ -93,7 +93,28 @@ describe('a conversation', () => {
     for (let n = 0; n < 3; n += 1) tasks.conversation(`other-${n}`)
     expect(tasks.conversation('a')).toBe(a)
     expect(() => tasks.conversation('run:x')).toThrow('id: got "run:x"')
+    for (const id of ['', ' ', '\u0000', 'a\nb', undefined as never]) {
+      expect(() => tasks.conversation(id)).toThrow(
+        /^id: got .+, expected a string with visible text and without control characters, and not the name of a run\.$/,
+      )
+    }
     expect(() => tasks.conversation('a', { respnd: respond } as object)).toThrow('respnd')
+  })
+
+  it('H7: can be had for each owner in the list, whatever characters it has', async () => {
+    const { tasks } = createHost({
+      subagents: { long: () => new Promise(() => undefined) },
+      openConversation: () => false,
+    })
+    tasks.manager.launch(
+      { subagentName: 'long', goalPrompt: 'g', owner: 'a\nb' },
+      { run: () => new Promise(() => undefined) },
+    )
+    const [listed] = tasks.conversations().conversations
+    expect(listed?.id).toBe('a\nb')
+    expect(tasks.conversation('a\nb').list()).toHaveLength(1)
+    expect(() => tasks.conversation('b\na')).toThrow('id: got')
+    await expect(tasks.conversation('a').close({ to: ' ' })).rejects.toMatchObject({ field: 'options.to' })
   })
 
   it('refuses a send inside its own turn, which would wait for itself', async () => {

@@ -429,6 +429,13 @@ describe('H8: a message with an id', () => {
   it('H8: needs keepTurns, and that needs a store and respond', async () => {
     const { ann } = hostOn(undefined, { keepTurns: undefined as never })
     await expect(ann.send('one', { id: 'm1' })).rejects.toMatchObject({ field: 'options.id' })
+    for (const keepTurns of [0, -1, 1.5, NaN, '2' as never]) {
+      const shown = typeof keepTurns === 'string' ? '"2"' : String(keepTurns)
+      const message = `options.keepTurns: got ${shown}, expected an integer >= 1, or Infinity.`
+      expect(() => hostOn(memoryStore(), { keepTurns })).toThrow(
+        expect.objectContaining({ code: 'INVALID_INPUT', field: 'options.keepTurns', message }),
+      )
+    }
     expect(() => hostOn(undefined)).toThrow('options.keepTurns: got 100, expected no value without a store.')
     const { turns: _, ...without } = memoryStore()
     expect(() => hostOn(without as MemoryStore)).toThrow('expected no value without a store with `turns`.')
