@@ -24,7 +24,7 @@ Every error that this package throws is an \`${BASE}\` with a stable \`code\`. C
 /** Returns the page, and a problem for each error without a description. */
 export function errorsPage(): { readonly page: string; readonly problems: readonly string[] } {
   const problems: string[] = []
-  const classes = folders.flatMap((file) => classesOf(file, problems))
+  const classes = rowsOf(folders.flatMap((file) => classesOf(file, problems)))
   const named = new Set(classes.flatMap(([codes = '']) => [...codes.matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code)))
   const others = folders.flatMap(thrownCodes).filter(([code = '']) => !named.has(code.replaceAll('`', '')))
   const lists = [
@@ -92,8 +92,33 @@ const publicNames = new Set(
   ),
 )
 
-/** Returns the error classes of a file that have codes: codes, the name if it is public, meaning. */
-function classesOf(file: string, problems: string[]): string[][] {
+/** An error class that has codes. */
+interface ErrorClass {
+  readonly name: string
+  readonly base: string
+  readonly codes: readonly string[]
+  readonly meaning: string
+}
+
+/** Returns a row for each class: codes, its nearest public class, meaning. A class with a code of its base class is part of the row of that one. */
+function rowsOf(classes: readonly ErrorClass[]): string[][] {
+  const byName = new Map(classes.map((each) => [each.name, each]))
+  const isPart = ({ base, codes }: ErrorClass): boolean => codes.every((code) => byName.get(base)?.codes.includes(code))
+  const publicOf = (name: string): string => {
+    const base = byName.get(name)?.base
+    return publicNames.has(name) || base === undefined ? name : publicOf(base)
+  }
+  return classes
+    .filter((each) => !isPart(each))
+    .map((each) => {
+      const parts = classes.filter((part) => part.base === each.name && isPart(part))
+      const meaning = [each, ...parts].map((one) => one.meaning).join(' ')
+      return [each.codes.map((code) => `\`${code}\``).join(', '), `\`${publicOf(each.name)}\``, meaning]
+    })
+}
+
+/** Returns the error classes of a file that have codes. */
+function classesOf(file: string, problems: string[]): ErrorClass[] {
   return sourceOf(file).statements.flatMap((statement) => {
     if (!ts.isClassDeclaration(statement) || statement.name === undefined || !isExported(statement)) return []
     const base = statement.heritageClauses?.[0]?.types[0]?.expression.getText() ?? ''
@@ -103,8 +128,7 @@ function classesOf(file: string, problems: string[]): string[][] {
     if (comment === '') problems.push(`${file}: ${name} has no description`)
     const { codes, text } = codesOf(statement)
     if (codes.length === 0) return []
-    const shown = publicNames.has(name) ? `\`${name}\`` : ''
-    return [[codes.map((code) => `\`${code}\``).join(', '), shown, [comment, text].join(' ').trim()]]
+    return [{ name, base, codes, meaning: [comment, text].join(' ').trim() }]
   })
 }
 

@@ -58,7 +58,7 @@ export class ProcessError extends AgentTasksError implements ProcessFailure {
   }
 }
 
-/** A run that was aborted. The error has the `name` of the platform's abort errors, and its `cause` is the reason of the signal. */
+/** A run that was aborted (`PROCESS_ABORTED`): the error has the `name` of the platform's abort errors, and its `cause` is the reason of the signal. */
 export class ProcessAbortError extends ProcessError {
   override readonly name = 'AbortError'
 

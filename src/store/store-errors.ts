@@ -56,7 +56,7 @@ export function rowError(file: string, row: StoreRow, cause: unknown): StoreErro
   return new StoreError('STORE_FAILED', message, { cause, row })
 }
 
-/** Another process owns the store. */
+/** With `STORE_IN_USE`, `pid` is the process that owns the store, if it is known. */
 export class StoreInUseError extends StoreError {
   override readonly pid: number | undefined
 

@@ -79,6 +79,18 @@ describe('the page of objects', () => {
   })
 })
 
+describe('the page of errors', () => {
+  it('has one row for each code of a class, with the public class', () => {
+    const [, codes = ''] = errorsPage().page.split(/^## .*$/m)
+    const rows = codes.split('\n').filter((line) => line.startsWith('| `'))
+    const cells = rows.map((row) => row.split(' | '))
+    expect(cells.map(([, shown = '']) => shown).filter((shown) => !/^`\w+Error`$/.test(shown))).toEqual([])
+    const names = cells.flatMap(([first = '']) => first.match(/\w+/g) ?? [])
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
+    expect(rows.find((row) => row.includes('`STORE_IN_USE`'))).toContain('`StoreError`')
+  })
+})
+
 describe('the words of a document', () => {
   it('are those that are read: not code, comments or the targets of links', () => {
     expect(
