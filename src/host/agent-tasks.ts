@@ -123,7 +123,7 @@ export interface AgentTasks<Known extends Subagents = Subagents, Answer = unknow
    * @throws INVALID_INPUT for an invalid id or option, and for other options than those with which the conversation was opened
    * @throws DISPOSED after `dispose`
    */
-  readonly conversation: (id: string, options?: ConversationOptions<Answer>) => Conversation<Known, Answer>
+  conversation(id: string, options?: ConversationOptions<Answer>): Conversation<Known, Answer>
   /**
    * Returns a page of the conversations that are open, or have active tasks or owed results, in the order of their ids.
    */
@@ -244,7 +244,7 @@ export function createAgentTasks<
     ? { readonly tools: { readonly schedule: OptionalTools['schedule'] } }
     : unknown) &
   (Watching extends MonitorLimits ? { readonly tools: { readonly monitor: OptionalTools['monitor'] } } : unknown) {
-  return wire(options as AgentTasksOptions) as AgentTasksWithCommands<Known, Answer> & { readonly tools: OptionalTools }
+  return wire(options) as AgentTasksWithCommands<Known, Answer> & { readonly tools: OptionalTools }
 }
 
 function wire(options: AgentTasksOptions): AgentTasks {

@@ -135,6 +135,28 @@ export function aScheduleHasOneTimeAndOneThingToDo(input: ScheduleInput): void {
   tasks.schedule({ in: 5, message: 'x', goal: 'x' })
 }
 
+export function conversationsAnswerWhatRespondReturns(): void {
+  const answers = createAgentTasks({
+    respond: ({ text, conversation }) => {
+      expectTypeOf(conversation.send('x')).toEqualTypeOf<Promise<unknown>>()
+      return [{ role: 'assistant', content: text }]
+    },
+  })
+  const answer = answers.conversation('a').send('x')
+  expectTypeOf(answer).toEqualTypeOf<Promise<{ role: string; content: string }[]>>()
+  const later = createAgentTasks({
+    subagents: { echo: ({ goal }) => goal },
+    respond: async ({ text }) => Promise.resolve(text.length),
+    openConversation: (id) => (id === 'x' ? false : {}),
+  })
+  expectTypeOf(later.conversation('a').send('x')).toEqualTypeOf<Promise<number>>()
+  const anyHost: AgentTasks = later
+  expectTypeOf(anyHost.conversation('a').send('x')).toEqualTypeOf<Promise<unknown>>()
+  expectTypeOf(later.launch('echo', 'x').result).resolves.toEqualTypeOf<{ readonly final_message: string }>()
+  // @ts-expect-error another answer than that of the host
+  later.conversation('a', { respond: () => 'text' })
+}
+
 export function turnsAreTyped(): void {
   const turns = createTurns(async (text, signal) => {
     expectTypeOf(text).toEqualTypeOf<string>()

@@ -9,9 +9,9 @@ import type { OutputOf, Subagents } from '../subagent-outputs.js'
 import type { TaskHandle } from '../task-handle.js'
 
 /** One turn of the agent of a conversation. */
-export interface ConversationTurn<Answer = unknown> {
+export interface ConversationTurn {
   /** The conversation that takes the turn. */
-  readonly conversation: Conversation<Subagents, Answer>
+  readonly conversation: Conversation
   /** The message for the model: what a user has sent, or a message with results. */
   readonly text: string
   /**
@@ -43,7 +43,7 @@ export interface ConversationTurn<Answer = unknown> {
  * turn has delivered. If that write is not done, for example because of a crash, the turn never was, and its message starts another one. If that launches
  * the same work, it gets the tasks that the lost turn has launched.
  */
-export type RespondInConversation<Answer = unknown> = (turn: ConversationTurn<Answer>) => Answer | PromiseLike<Answer>
+export type RespondInConversation<Answer = unknown> = (turn: ConversationTurn) => Answer | PromiseLike<Answer>
 
 /** Options of `send`. */
 export interface SendOptions {
