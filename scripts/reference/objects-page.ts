@@ -32,7 +32,10 @@ const sections: readonly ObjectSection[] = [
   {
     title: 'A kept turn',
     intro: 'What `conversation.turns()` returns.',
-    interfaces: [['src/store/store.ts', 'StoredTurn']],
+    interfaces: [
+      ['src/store/store.ts', 'TurnFields'],
+      ['src/host/conversations/conversation.ts', 'KeptTurn'],
+    ],
   },
   {
     title: 'A handle',

@@ -105,8 +105,8 @@ export interface StoredFeatureState {
   readonly data: StoredJson
 }
 
-/** A turn of a conversation whose messages the host keeps. */
-export interface StoredTurn {
+/** What a turn whose messages the host keeps has in a store and for users. */
+export interface TurnFields {
   /** The id of the turn, which `turnId` makes of its owner and number. */
   readonly id: string
   /** The conversation. */
@@ -115,10 +115,14 @@ export interface StoredTurn {
   readonly seq: number
   /** When the turn ended, in ms since the epoch. */
   readonly at: number
-  /** The id that the caller of `send` has passed. */
-  readonly inputId?: string
   /** The messages of the turn, as JSON: its message first. */
   readonly messages: readonly unknown[]
+}
+
+/** A turn of a conversation whose messages the host keeps. */
+export interface StoredTurn extends TurnFields {
+  /** The `id` that the caller of `send` has passed, which `turns` of a conversation returns as `messageId`. */
+  readonly inputId?: string
 }
 
 /** The kept turns of a store. */

@@ -18,9 +18,9 @@ export async function turnsOf(conversation: Conversation, after: number): Promis
   const turns = await conversation.turns()
   return turns
     .filter(({ seq }) => seq > after)
-    .map(({ seq, inputId, messages }) => {
+    .map(({ seq, messageId, messages }) => {
       const answers = (messages as ModelMessage[]).slice(1)
-      return { seq, ...(inputId !== undefined && { id: inputId }), texts: answers.flatMap(textsOf) }
+      return { seq, ...(messageId !== undefined && { id: messageId }), texts: answers.flatMap(textsOf) }
     })
 }
 

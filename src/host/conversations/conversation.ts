@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import type { TurnDelivery } from '../../features/delivery/auto-trigger.js'
 import type { AgentTools, OptionalTools } from '../../tools/tool-list.js'
-import type { StoredTurn } from '../../store/store.js'
+import type { TurnFields } from '../../store/store.js'
 import type { SlashCommand } from '../commands/command.js'
 import type { LaunchArguments } from '../launch.js'
 import type { OutputOf, Subagents } from '../subagent-outputs.js'
@@ -58,6 +58,12 @@ export interface SendOptions {
   readonly onStored?: () => void
 }
 
+/** A turn that the store keeps. */
+export interface KeptTurn extends TurnFields {
+  /** The `id` that the caller of `send` has passed. */
+  readonly messageId?: string
+}
+
 /** Options of `conversation`. */
 export interface ConversationOptions<Answer = unknown> {
   /** Runs the turns of this conversation. Default: the option `respond` of the host. */
@@ -111,10 +117,10 @@ export interface Conversation<Known extends Subagents = Subagents, Answer = unkn
   messages(): Promise<any[]>
   /**
    * Returns the kept turns (`keepTurns`), in their order. A client that knows the `seq` of the last turn that it has seen can ask for the later ones, and
-   * finds the answer to its message by the `inputId`.
+   * finds the answer to its message by the `messageId`.
    * @throws StoreError when they cannot be read
    */
-  turns(): Promise<readonly StoredTurn[]>
+  turns(): Promise<readonly KeptTurn[]>
   /** Returns the tasks of this conversation, and those that their runs have launched, in the order of their launch. */
   list(): readonly AsyncTaskInfo[]
   /** Resolves when no task of this conversation is queued, running, owed or leased (`AsyncTaskManager.onIdle`), and no turn runs or waits. */

@@ -36,7 +36,6 @@ import {
   type OptionTypes,
 } from '../../protocol/option-checks.js'
 import type { AsyncTaskInfo } from '../../../machines/records.js'
-import type { StoredTurn } from '../../store/store.js'
 import type { AgentTools, OptionalTools } from '../../tools/tool-list.js'
 import { createTaskCommands } from '../commands/task-commands.js'
 import type { SlashCommand } from '../commands/command.js'
@@ -49,6 +48,7 @@ import type {
   ConversationOptions,
   ConversationPage,
   ConversationQuery,
+  KeptTurn,
   RespondInConversation,
   SendOptions,
 } from './conversation.js'
@@ -439,8 +439,9 @@ export class Conversations {
     })
   }
 
-  async turns(id: string): Promise<readonly StoredTurn[]> {
-    return this.#kept.isOn ? this.#kept.read(id) : []
+  async turns(id: string): Promise<readonly KeptTurn[]> {
+    const stored = this.#kept.isOn ? await this.#kept.read(id) : []
+    return stored.map(({ inputId: messageId, ...turn }) => ({ ...turn, ...omitUndefined({ messageId }) }))
   }
 
   async idle(id: string): Promise<void> {
@@ -529,7 +530,7 @@ class HostConversation implements Conversation {
     return turns.flatMap(({ messages }) => messages)
   }
 
-  turns(): Promise<readonly StoredTurn[]> {
+  turns(): Promise<readonly KeptTurn[]> {
     return this.#all.turns(this.id)
   }
 

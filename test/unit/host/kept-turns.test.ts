@@ -66,7 +66,7 @@ describe('H8: a turn is kept', () => {
     await ann.send('two', { id: 'm2' })
     await ann.send('three')
     expect(await ann.turns()).toEqual([
-      expect.objectContaining({ seq: 2, inputId: 'm2', messages: [asked('two'), said('re: two')] }),
+      expect.objectContaining({ seq: 2, messageId: 'm2', messages: [asked('two'), said('re: two')] }),
       expect.objectContaining({ seq: 3, messages: [asked('three'), said('re: three')] }),
     ])
     const { tasks } = hostOn(memoryStore(), { keepTurns: undefined as never })
