@@ -77,8 +77,14 @@ async function rowOf(agent: TestedAgent, installed: InstalledProgram): Promise<A
   return { agent, version: installed.version, cells }
 }
 
-async function cellOf(one: AgentCase, agent: TestedAgent, { command }: InstalledProgram): Promise<string> {
-  const stage = openStage(agent, command, model)
+/** A case that fails is tried once more: it has a time limit, and starts a large program on a machine that may be busy. Both tries are printed. */
+async function cellOf(
+  one: AgentCase,
+  agent: TestedAgent,
+  installed: InstalledProgram,
+  isSecond = false,
+): Promise<string> {
+  const stage = openStage(agent, installed.command, model)
   const began = Date.now()
   const took = (): string => `${((Date.now() - began) / 1000).toFixed(1)} s`
   let timer: NodeJS.Timeout | undefined
@@ -90,12 +96,15 @@ async function cellOf(one: AgentCase, agent: TestedAgent, { command }: Installed
     console.log(`  ${one.name}: ${cell} [${took()}]`)
     return cell
   } catch (error) {
-    failed += 1
     const reason = error instanceof Error ? error.message : String(error)
-    console.log(`  ${one.name}: FAILED: ${reason} [${took()}]`)
-    return `FAILED: ${reason}`
+    console.log(`  ${one.name}: ${isSecond ? 'FAILED' : 'failed once'}: ${reason} [${took()}]`)
+    if (isSecond) {
+      failed += 1
+      return `FAILED: ${reason}`
+    }
   } finally {
     clearTimeout(timer)
     await stage.close()
   }
+  return cellOf(one, agent, installed, true)
 }

@@ -380,6 +380,6 @@ it('a configured subagent has a worktree, which is kept as the configuration say
   const folders = { folder: repo.folder, projectFolder: repo.folder }
   const { run: runSubagent } = configuredSubagents(config, folders, systemClock).get('fix')!
   const request = { ...runInput(), id: 'a', goal_prompt: 'goal' }
-  const output = await runSubagent(request as never, createRunContext())
+  const output = await runSubagent(request, createRunContext())
   expect(output).toMatchObject({ worktree: { isKept: true, branch: 'agent-tasks/a', commits: 0 } })
 })
