@@ -210,7 +210,12 @@ export const asyncTaskMachine = setup({
           description:
             'The task waits for a slot, for other tasks, or for the back-off before its next run. It holds no slot, and results of an earlier run are ignored.',
           on: {
-            'task.start': { target: 'running', description: 'A slot is free, and the task is next.' },
+            'task.start': {
+              target: 'running',
+              actions: 'dropOffered',
+              description:
+                'A slot is free, and the task is next. An output that an earlier run has offered is dropped.',
+            },
             'task.answer': {
               guard: 'isOpen',
               actions: ['removeQuestion', 'publishQuestions'],
@@ -228,15 +233,10 @@ export const asyncTaskMachine = setup({
             description: 'The last run of a durable task left a question open.',
           },
           on: {
-            'task.queue': [
-              {
-                guard: 'hasOffered',
-                target: 'queued',
-                actions: 'dropOffered',
-                description: 'The run has failed after it had offered an output, and will be retried.',
-              },
-              { target: 'queued', description: 'No slot is free, or the run has failed and will be retried.' },
-            ],
+            'task.queue': {
+              target: 'queued',
+              description: 'No slot is free, or the run has failed and will be retried.',
+            },
             'budget.exceeded': {
               target: 'wrapping',
               actions: 'keepExcess',
@@ -269,7 +269,7 @@ export const asyncTaskMachine = setup({
             ],
             'task.queue': {
               target: 'queued',
-              actions: ['dropOffered', 'leaveQuestions', 'publishQuestions'],
+              actions: ['leaveQuestions', 'publishQuestions'],
               description:
                 'The run has failed and will be retried. Its questions are withdrawn; those of a durable task stay open.',
             },

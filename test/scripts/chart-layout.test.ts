@@ -86,6 +86,7 @@ describe('the drawing of a task', () => {
       'active > completed: task.complete',
       'active > failed: task.fail',
       'active > cancelled: task.cancel',
+      'active.stopping > completed: task.complete,[hasOffered],task.fail,[hasOffered],grace.passed,[hasOffered]',
       'active.stopping > failed: task.complete,task.fail,grace.passed',
     ])
   })

@@ -10,7 +10,7 @@ export interface MachineChart {
 }
 
 /** The smallest scale at which a drawing is easy to read. */
-export const READABLE = 0.7
+export const READABLE = 0.68
 
 export interface Point {
   readonly x: number
