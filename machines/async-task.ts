@@ -222,7 +222,6 @@ export const asyncTaskMachine = setup({
               description: 'A question of a durable task was answered. The next run receives the answer.',
             },
             'task.complete': { description: 'An earlier run returned. Its result is ignored.' },
-            'task.offer': { description: 'An earlier run offered an output. It is ignored.' },
           },
         },
         running: {
