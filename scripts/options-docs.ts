@@ -1,6 +1,6 @@
 /**
- * `npm run docs:options`: writes docs/options.md, docs/objects.md, docs/configuration.md and docs/errors.md from the sources. With `--check` it writes nothing, and fails
- * when a page is out of date. Both fail when a name has no description, or when a described default is not the default in the code.
+ * `npm run docs:options`: writes docs/options.md, docs/objects.md, docs/configuration.md and docs/errors.md from the sources. With `--check` it writes
+ * nothing, and fails when a page is out of date. Both fail when a name has no description, or when a described default is not the default in the code.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

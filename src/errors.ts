@@ -70,12 +70,11 @@ export class TaskLimitError extends AgentTasksError {
   }
 }
 
-/** What each limit counts, and its option. */
 const LIMITED = {
-  task: ['async tasks', 'maxAsyncTasks'],
-  child: ['child tasks', 'maxChildTasks'],
-  command: ['command tasks', 'maxCommands'],
-  foreground: ['foreground tasks', 'maxForegroundTasks'],
+  task: 'async tasks',
+  child: 'child tasks',
+  command: 'command tasks',
+  foreground: 'foreground tasks',
 } as const
 
 /** A queue that has no room for the goal and parameters of one more task. */
@@ -90,10 +89,9 @@ export interface QueueBytes {
 
 type LimitedPool = keyof typeof LIMITED
 
-/** Explains why no slot is free, with the options of the limits. */
+/** Explains why no slot is free. Do not change the text, because hosts and models may rely on it. A full queue is named by its option. */
 export function limitReason(max: number, queued?: number | QueueBytes, pool: LimitedPool = 'task'): string {
-  const [what, option] = LIMITED[pool]
-  const reason = `Max ${what} (${max}, ${option}) reached`
+  const reason = `Max ${LIMITED[pool]} (${max}) reached`
   if (queued === undefined) return reason
   if (typeof queued === 'number') return `${reason}, and the queue is full (${queued} waiting, queue.max)`
   return `${reason}, and the queue has no room for ${bytesReason(queued, 'queue.maxBytes')}`
@@ -114,7 +112,7 @@ export function ownerLimitReason(
 ): string {
   const who = preview(owner)
   if (queued === undefined) {
-    return `Max ${LIMITED[pool][0]} of ${who} (${max}, ownerLimits.maxRunning) reached: ${running} run`
+    return `Max ${LIMITED[pool]} of ${who} (${max}, ownerLimits.maxRunning) reached: ${running} run`
   }
   if (typeof queued === 'number') {
     return `Max waiting tasks of ${who} (${max}, ownerLimits.maxQueued) reached: ${queued} wait`

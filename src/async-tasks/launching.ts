@@ -38,7 +38,7 @@ import { DEFAULT_OWNER } from './owner.js'
 import type { TaskRegistry } from './registry.js'
 import type { CheckedLaunch } from './feature.js'
 import { launchTraces } from './run-operation.js'
-import { graceFor, launches, noteController, plans, runs, type RunStart } from './run-plan.js'
+import { graceFor, launches, plans, runs, type RunStart } from './run-plan.js'
 import type { RunHost } from './run-scope.js'
 import { startPlanned, startRun, startStored } from './runs.js'
 
@@ -264,7 +264,6 @@ export class Launcher implements RunHost {
 
   /** From now on, an abort of the controller of a task cancels the task. */
   link(entry: TaskEntry): void {
-    noteController(entry)
     const { abortController } = entry.record
     if (abortController !== undefined) listen(this.registry, abortController).link(entry)
   }

@@ -89,8 +89,8 @@ export interface RunContext extends RunSteps {
    */
   spend(amount: SpentAmount): void
   /**
-   * Offers an output before the run ends, in the place of an earlier one. If the deadline or a budget then stops the run, the task completes with this
-   * output, whose `terminate_reason` is TASK_TIMEOUT or BUDGET_EXCEEDED. Otherwise it has no effect. A retry begins without an offered output.
+   * Offers an output before the run ends, in the place of an earlier one. If a limit then stops the run, the task completes with this output, whose
+   * `terminate_reason` is TASK_TIMEOUT, BUDGET_EXCEEDED or TASK_IDLE. Otherwise it has no effect. A retry begins without an offered output.
    */
   readonly offer: (output: RunResult) => void
   /** Aborts when the task has exceeded its budget. Return what you have so far, because `signal` aborts when the time to conclude is over. */

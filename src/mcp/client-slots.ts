@@ -138,12 +138,12 @@ function backgroundRefusal({ maxAsyncTasks, maxWaiting }: ClientLimits): ToolRes
     max === 0
       ? 'Run the task synchronously (async: false).'
       : `${ADVICE.join(', ')}, or run this one synchronously (async: false).`
-  return refusal(`Max async tasks (${maxAsyncTasks}, maxAsyncTasks) reached${queue}`, advice, max)
+  return refusal(`Max async tasks (${maxAsyncTasks}) reached${queue}`, advice, max)
 }
 
 function commandRefusal(max: number): ToolResult {
   const advice = `${ADVICE.join(', or ')}. A cancelled command counts until its program has ended.`
-  return refusal(`Max commands (${max}, commands.maxCommands) reached`, advice, max)
+  return refusal(`Max commands (${max}) reached`, advice, max)
 }
 
 function refusal(reason: string, advice: string, max: number): ToolResult {

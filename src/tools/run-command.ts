@@ -251,8 +251,7 @@ function limitRefusal(
   { message, owner }: TaskLimitError,
 ): ToolResult {
   const max = manager.getMaxCommands()
-  const reason =
-    (after ?? concurrencyKey ?? owner) === undefined ? `Max commands (${max}, maxCommands) reached` : message
+  const reason = (after ?? concurrencyKey ?? owner) === undefined ? `Max commands (${max}) reached` : message
   const advice = `Wait until one has ended (wait_for_async_tasks), or cancel one (${cancel}).`
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }

@@ -127,7 +127,7 @@ const access: AgentCase = {
     assert.ok(has('two.txt'), 'it has not written with access')
     return denied === undefined
       ? 'read writes nothing, and does not say so'
-      : `read writes nothing: denied ${denied.map((name) => cutText(name.replaceAll(stage.place.cwd, '.'), 60)).join(', ')}`
+      : `read writes nothing: denied ${denied.map((name) => cutText(name.replaceAll(stage.place.cwd, '.').replaceAll(stage.mark, 'text'), 60)).join(', ')}`
   },
 }
 

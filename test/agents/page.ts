@@ -13,7 +13,7 @@ What real coding agents do as [subagents](subagents.md#coding-agents-as-programs
 const facts = `## What the presets do
 
 - **Access.** \`access\` is \`read\` (the default), \`write\` (the agent may also change files of its folder) or \`full\`. It comes from the options of the host or the configuration. No parameter of a tool changes it. The agent's own options enforce it.
-- **Denied.** \`denied\` in the output lists what the agent says it was denied, and for Codex the commands that its sandbox has stopped. The output of the task has a line about it. The task completes.
+- **Denied.** \`denied\` in the output lists what the agent says it was denied, and for Codex the commands that its sandbox has stopped, as far as it prints them: 0.171.0 sometimes leaves out one that ends at once. The output of the task has a line about it. The task completes.
 - **Failures.** The error of a failed task begins with the reason that the agent printed. Its code is \`RATE_LIMITED\` for a rate limit, otherwise \`AGENT_FAILED\`, also if the agent exits with 0. The retry reasons are \`rate-limited\` and \`agent-error\`.
 - **Results.** The last result before the end counts. An agent may print several, as Claude Code does while its background commands run. If a limit then stops it, the task completes with the last one.
 - **Usage.** \`usage\` in the output has \`input_tokens\`, \`cached_input_tokens\`, \`output_tokens\` and \`cost_usd\`, as far as the agent prints them. With \`of: 'session'\` the numbers include earlier runs of the session: do not add them up.

@@ -92,7 +92,7 @@ describe('Launch', () => {
     expect(await wordsAt(page, 'Context')).toContain('An object is needed')
     await page.getByLabel('Context').fill('{"tone":"kind"}')
     await page.getByRole('button', { name: 'Launch', exact: true }).click()
-    await page.getByRole('alert').getByText('Max async tasks (0, maxAsyncTasks) reached').waitFor()
+    await page.getByRole('alert').getByText('Max async tasks (0) reached').waitFor()
   })
 
   it('forgets the context when another subagent is chosen, and keeps the goal', async () => {

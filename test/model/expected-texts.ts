@@ -116,7 +116,7 @@ function outputFields(output: object | undefined): object {
 
 /** @param queued how many tasks wait, if the queue is full as well */
 export const limitText = (max: number, queued?: number): string =>
-  `Max async tasks (${max}, maxAsyncTasks) reached${queued === undefined ? '' : `, and the queue is full (${queued} waiting, queue.max)`}`
+  `Max async tasks (${max}) reached${queued === undefined ? '' : `, and the queue is full (${queued} waiting, queue.max)`}`
 
 export const waitedText = (maxWaitMs: number): string =>
   `The task waited for a slot for more than ${maxWaitMs} ms, which is the limit (queue.maxWaitMs).`

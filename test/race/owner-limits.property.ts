@@ -182,10 +182,10 @@ function expectedLaunch(model: Model, by: Owner, queues: boolean, hasReservation
   if (!queues && !isHeld) {
     return model.hasRoom()
       ? `Max async tasks of "${by}" (${model.maxOfOwner}, ownerLimits.maxRunning) reached: ${model.heldBy(by)} run`
-      : `Max async tasks (${model.max}, maxAsyncTasks) reached`
+      : `Max async tasks (${model.max}) reached`
   }
   if (model.of('queued').length >= QUEUE_MAX) {
-    return `Max async tasks (${model.max}, maxAsyncTasks) reached, and the queue is full`
+    return `Max async tasks (${model.max}) reached, and the queue is full`
   }
   const own = model.of('queued', by).length
   return own >= MAX_QUEUED

@@ -4,7 +4,7 @@ import * as errors from '../../src/errors.js'
 
 const thrown: readonly [errors.AgentTasksError, code: string, words: string][] = [
   [new errors.TaskIdInUseError('a'), 'TASK_ID_IN_USE', 'Choose another id.'],
-  [new errors.TaskLimitError(3), 'TASK_LIMIT', 'Max async tasks (3, maxAsyncTasks) reached'],
+  [new errors.TaskLimitError(3), 'TASK_LIMIT', 'Max async tasks (3) reached'],
   [new errors.ReservationError('r'), 'RESERVATION_UNKNOWN', 'tryReserveAsyncSlot()'],
   [new errors.InvalidSettingError('x', 7, 'a text'), 'INVALID_SETTING', 'got 7, expected a text'],
   [new errors.InvalidInputError('input.id', '', 'an id'), 'INVALID_INPUT', 'input.id: got ""'],

@@ -20,7 +20,7 @@ export const codex: AgentPreset = {
   done: 'jsonl:turn.completed/type',
   failure: ['jsonl:turn.failed/type'],
   reason: ['jsonl:turn.failed/error.message', 'jsonl:error/message'],
-  // It says only that a command has failed, and what the command has printed.
+  // It says only that a command has failed, and what the command has printed. It sometimes prints nothing about a command that ends at once.
   denied: 'jsonl:item.completed[item.type=command_execution][item.status=failed]/item.command',
   deniedLine: 'Read-only file system|Operation not permitted|Permission denied',
   rateLimit: '\\b429\\b|rate.?limit|usage limit',

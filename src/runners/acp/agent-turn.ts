@@ -108,9 +108,7 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
     waitsFor = kept === undefined ? session.new : reopen
     const where: NewSessionRequest = { cwd: folder, mcpServers: [] }
     const reopened = kept === undefined ? undefined : agent.request(reopen, { ...where, sessionId: kept })
-    if (reopened !== undefined && reopen === session.load) {
-      await updates.discardUntil(reopened, settings.program.clock)
-    }
+    if (reopened !== undefined) await updates.discardUntil(reopened, settings.program.clock)
     const offer: Partial<NewSessionResponse> = (await reopened) ?? (await agent.request(session.new, where))
     const id = kept ?? (offer as NewSessionResponse).sessionId
     sessionId = id

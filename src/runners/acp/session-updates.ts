@@ -60,8 +60,8 @@ export interface SessionUpdates {
   /** Reads the parameters of a `session/update`. Never throws. */
   readonly read: (params: unknown) => void
   /**
-   * Ignores updates until the session is loaded and no more of them come. An agent that loads a session sends all of its old updates again, some agents
-   * (Gemini CLI 0.61.0) after their answer.
+   * Ignores updates until the session is loaded and no more of them come. An agent that loads a session sends all of its old updates again; Gemini CLI 0.61.0
+   * does it after its answer.
    */
   discardUntil(loaded: Promise<unknown>, clock: Clock): Promise<void>
   /** Returns kind and title of a tool call. If the request lacks them, they come from earlier updates. */

@@ -238,7 +238,7 @@ describe('a run that launches a task', () => {
     const child = await launch('c', 'p')
     const again = () => open('p').context.launch({ subagentName: 'agent', goalPrompt: 'g' })
     expect(again).toThrow(TaskLimitError)
-    expect(again).toThrow('Max child tasks (1, maxChildTasks) reached')
+    expect(again).toThrow('Max child tasks (1) reached')
     expect(manager.canLaunchAsync().allowed).toBe(true)
     child.end()
     await settle()

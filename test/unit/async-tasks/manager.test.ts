@@ -264,7 +264,7 @@ describe('slots', () => {
     const { manager, clock } = setUp({ maxAsyncTasks: 1 })
     const reservation = manager.tryReserveAsyncSlot({ ttlMs: 100 })
     expect(reservation).not.toBeNull()
-    expect(manager.canLaunchAsync()).toEqual({ allowed: false, reason: 'Max async tasks (1, maxAsyncTasks) reached' })
+    expect(manager.canLaunchAsync()).toEqual({ allowed: false, reason: 'Max async tasks (1) reached' })
     expect(manager.tryReserveAsyncSlot()).toBeNull()
     clock.advance(100)
     expect(manager.canLaunchAsync()).toEqual({ allowed: true })

@@ -121,7 +121,7 @@ describe('tasks with the same key', () => {
     await keyed('b', 'k', { isForeground: true })
     expect(manager.getTask('b')).toMatchObject({ status: 'queued', isForeground: true })
     await expect(keyed('c', 'k', { isForeground: true })).rejects.toThrow(
-      'Max foreground tasks (2, maxForegroundTasks) reached, and the queue is full (1 waiting, queue.max)',
+      'Max foreground tasks (2) reached, and the queue is full (1 waiting, queue.max)',
     )
     await keyed('d', 'k')
     await expect(keyed('e', 'k')).rejects.toThrow(TaskLimitError)

@@ -13,7 +13,7 @@ describe('a launch for which no slot is free', () => {
     const { launch, manager } = limitedTasks()
     await launch('a')
     await expect(launch('b')).rejects.toThrow(TaskLimitError)
-    await expect(launch('b', { whenFull: 'refuse' })).rejects.toThrow('Max async tasks (1, maxAsyncTasks) reached')
+    await expect(launch('b', { whenFull: 'refuse' })).rejects.toThrow('Max async tasks (1) reached')
     expect(manager.getAllTasks()).toHaveLength(1)
   })
 
@@ -219,13 +219,13 @@ describe('a launch for which no slot is free', () => {
     await launch('a')
     await launch('b')
     await expect(launch('c')).rejects.toThrow(
-      'Max async tasks (1, maxAsyncTasks) reached, and the queue is full (1 waiting, queue.max)',
+      'Max async tasks (1) reached, and the queue is full (1 waiting, queue.max)',
     )
     const small = limitedTasks({ ...waiting, queue: { maxBytes: 1_000 } })
     await small.launch('a', { context: { text: 'x'.repeat(5_000) } })
     await expect(small.launch('b', { context: { text: 'x'.repeat(1_000) } })).rejects.toThrow(TaskLimitError)
     await expect(small.launch('b', { context: { text: 'x'.repeat(2_000) } })).rejects.toThrow(
-      /^Max async tasks \(1, maxAsyncTasks\) reached, and the queue has no room for 20\d\d bytes \(0 of 1000 bytes are in use, queue\.maxBytes\)$/,
+      /^Max async tasks \(1\) reached, and the queue has no room for 20\d\d bytes \(0 of 1000 bytes are in use, queue\.maxBytes\)$/,
     )
     await small.launch('c', { context: { text: 'x'.repeat(500) } })
     await expect(small.launch('d', { context: { text: 'x'.repeat(500) } })).rejects.toThrow(TaskLimitError)

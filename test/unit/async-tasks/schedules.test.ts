@@ -124,7 +124,7 @@ describe('a schedule', () => {
     isKnown = false
     await pass(MINUTE)
     expect(notes('ada')).toEqual([
-      'The scheduled task was not launched (scout: look around): Max async tasks (0, maxAsyncTasks) reached',
+      'The scheduled task was not launched (scout: look around): Max async tasks (0) reached',
       'The scheduled task was not launched (scout: look around): launch.subagent: got "scout", expected a subagent that this host can start.',
     ])
   })

@@ -78,7 +78,7 @@ describe('a launch', () => {
     tasks.launch('worker', 'first')
     expect(() => tasks.launch('worker', 'second')).toThrow(TaskLimitError)
     expect(() => tasks.launch('worker', 'second')).toThrow(
-      "Max async tasks (1, maxAsyncTasks) reached. Set whenFull: 'queue' to let launches wait, or raise maxAsyncTasks.",
+      "Max async tasks (1) reached. Set whenFull: 'queue' to let launches wait, or raise maxAsyncTasks.",
     )
     // The manager keeps its text, which tools show to models.
     expect(() => tasks.manager.launch({ subagentName: 'a', goalPrompt: 'g' }, () => 'x')).toThrow(new TaskLimitError(1))

@@ -77,7 +77,7 @@ it('each task has one slot until it ends, also one whose result is returned agai
     error: { type: 'limit_reached' },
     metadata: { max: 2 },
     llmContent:
-      'Max async tasks (1, maxAsyncTasks) reached, and the queue of this client is full (1, queueMax). Wait until one has ended (wait_for_async_tasks), ' +
+      'Max async tasks (1) reached, and the queue of this client is full (1, queueMax). Wait until one has ended (wait_for_async_tasks), ' +
       'cancel one (cancel_async_task), or run this one synchronously (async: false).',
   })
   manager.completeTask(idOf(first), {})
@@ -145,20 +145,20 @@ it('says what a client can do that may have none, or has no queue, and refuses n
     return await calls.at(-1)
   }
   expect(await refusalOf('background', slotsOf(manager, { maxAsyncTasks: 0 }), 0)).toMatchObject({
-    llmContent: 'Max async tasks (0, maxAsyncTasks) reached. Run the task synchronously (async: false).',
-    error: { message: 'Max async tasks (0, maxAsyncTasks) reached', type: 'limit_reached' },
+    llmContent: 'Max async tasks (0) reached. Run the task synchronously (async: false).',
+    error: { message: 'Max async tasks (0) reached', type: 'limit_reached' },
   })
   expect((await refusalOf('background', slotsOf(manager), 1))?.llmContent).toBe(
-    'Max async tasks (1, maxAsyncTasks) reached. Wait until one has ended (wait_for_async_tasks), cancel one (cancel_async_task), or run ' +
+    'Max async tasks (1) reached. Wait until one has ended (wait_for_async_tasks), cancel one (cancel_async_task), or run ' +
       'this one synchronously (async: false).',
   )
   expect(await refusalOf('command', slotsOf(manager), 1)).toEqual({
     llmContent:
-      'Max commands (1, commands.maxCommands) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). ' +
+      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). ' +
       'A cancelled command counts until its program has ended.',
-    returnDisplay: 'Max commands (1, commands.maxCommands) reached',
+    returnDisplay: 'Max commands (1) reached',
     metadata: { max: 1 },
-    error: { message: 'Max commands (1, commands.maxCommands) reached', type: 'limit_reached' },
+    error: { message: 'Max commands (1) reached', type: 'limit_reached' },
   })
   const unlimited = slotsOf(manager, { maxAsyncTasks: -1, maxCommands: -1 })
   for (const kind of ['background', 'command'] as const) {
@@ -226,7 +226,7 @@ function commands() {
   return { manager, slots, call }
 }
 
-const NO_COMMAND = expect.stringContaining('Max commands (1, commands.maxCommands) reached') as string
+const NO_COMMAND = expect.stringContaining('Max commands (1) reached') as string
 
 it('F1: a call takes a slot of its client before it has launched its command', async () => {
   const { slots, call } = commands()

@@ -50,7 +50,7 @@ describe('a task that runs in place and is detached', () => {
     await ask(3, 'ping', {})
     clock.advance(10_000)
     expect(textOf(await running)).toContain('has not ended within 10 s')
-    expect(textOf(await task(4, { async: true }))).toContain('Max async tasks (1, maxAsyncTasks) reached')
+    expect(textOf(await task(4, { async: true }))).toContain('Max async tasks (1) reached')
   })
 
   it.each([

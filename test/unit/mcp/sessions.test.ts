@@ -256,7 +256,7 @@ describe('the slots of a client', () => {
     const slots = new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0, maxCommands: 0 }, new Set(['survivor']))
     const launch = () =>
       slots.launch('background', 'alice', () => Promise.resolve({ llmContent: 'launched', returnDisplay: '' }))
-    expect((await launch()).llmContent).toContain('Max async tasks (1, maxAsyncTasks) reached')
+    expect((await launch()).llmContent).toContain('Max async tasks (1) reached')
     manager.completeTask('survivor', {})
     expect((await launch()).llmContent).toBe('launched')
   })

@@ -281,7 +281,7 @@ describe('the tools', () => {
     for (const _ of [1, 2]) await launch('hangs')
     const refused = await use('send_to_task', { task_id: id, message: 'm' })
     expect(refused).toMatchObject({ isError: true })
-    expect(refused.text).toContain('Max async tasks (2, maxAsyncTasks) reached')
+    expect(refused.text).toContain('Max async tasks (2) reached')
     for (const task of manager.getRunningTasks()) manager.cancelTask(task.id)
     await settle()
     for (const _ of [1, 2]) await use('send_to_task', { task_id: hanging, message: 'again' })

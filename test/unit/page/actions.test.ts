@@ -194,7 +194,7 @@ describe('move to the background', () => {
     const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x', isForeground: true }, run)
     expect(await post(`tasks/async:${id}/detach`)).toMatchObject({
       status: 409,
-      body: { code: 'TASK_LIMIT', error: 'Max async tasks (0, maxAsyncTasks) reached' },
+      body: { code: 'TASK_LIMIT', error: 'Max async tasks (0) reached' },
     })
     expect((await get(`tasks/async:${id}`)).body['can']).toMatchObject({ detach: true })
     expect(await post(`tasks/async:${id}/detach`, { now: true })).toMatchObject({ status: 400 })
@@ -278,7 +278,7 @@ describe('run again', () => {
     const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
     expect(await post(`tasks/async:${id}/run-again`)).toMatchObject({
       status: 409,
-      body: { code: 'TASK_LIMIT', error: 'Max async tasks (2, maxAsyncTasks) reached' },
+      body: { code: 'TASK_LIMIT', error: 'Max async tasks (2) reached' },
     })
   })
 

@@ -189,7 +189,7 @@ describe('a launch', () => {
     expect((await launch('sleeper', { goal: 'x' })).status).toBe(200)
     expect(await launch('sleeper', { goal: 'x' })).toMatchObject({
       status: 409,
-      body: { code: 'TASK_LIMIT', error: 'Max async tasks (1, maxAsyncTasks) reached' },
+      body: { code: 'TASK_LIMIT', error: 'Max async tasks (1) reached' },
     })
     const queueing = await withHost({ maxAsyncTasks: 1, whenFull: 'queue' })
     await queueing.launch('sleeper', { goal: 'x' })
@@ -211,7 +211,7 @@ describe('a launch', () => {
     }
     expect(await launch('helper', { goal: 'x', owner: 'full' })).toMatchObject({
       status: 409,
-      body: { code: 'TASK_LIMIT', error: 'Max async tasks (7, maxAsyncTasks) reached' },
+      body: { code: 'TASK_LIMIT', error: 'Max async tasks (7) reached' },
     })
     expect(manager.getAllTasks()).toEqual([])
     expect((await launch('helper', { goal: 'x', owner: 'other' })).status).toBe(200)

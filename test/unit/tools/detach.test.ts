@@ -92,7 +92,7 @@ describe('a call whose task is detached', () => {
     await call({ async: true })
     const pending = call()
     await settle()
-    expect(() => tasks.detach(last().id)).toThrow('Max async tasks (1, maxAsyncTasks) reached')
+    expect(() => tasks.detach(last().id)).toThrow('Max async tasks (1) reached')
     runs[1]?.finish({ final_message: RESULT })
     expect((await pending).llmContent).toContain(RESULT)
     expect(left()).toEqual({ ...nothingLeft, task: 1 })

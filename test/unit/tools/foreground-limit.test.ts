@@ -8,8 +8,8 @@ import { TaskLimitError } from '../../../src/errors.js'
 
 const refused = {
   llmContent:
-    'Max foreground tasks (1, maxForegroundTasks) reached. Wait until one of these calls has returned, or run this one in the background (async: true).',
-  error: { message: 'Max foreground tasks (1, maxForegroundTasks) reached', type: 'limit_reached' },
+    'Max foreground tasks (1) reached. Wait until one of these calls has returned, or run this one in the background (async: true).',
+  error: { message: 'Max foreground tasks (1) reached', type: 'limit_reached' },
   metadata: { max: 1 },
 }
 
@@ -107,9 +107,7 @@ describe('maxForegroundTasks', () => {
     for (let n = 0; n < 12; n += 1) void call()
     await settle()
     expect(runs).toHaveLength(12)
-    expect((await setUp({ maxForegroundTasks: 0 }).call()).error?.message).toBe(
-      'Max foreground tasks (0, maxForegroundTasks) reached',
-    )
+    expect((await setUp({ maxForegroundTasks: 0 }).call()).error?.message).toBe('Max foreground tasks (0) reached')
     expect(() => setUp({ maxForegroundTasks: 1.5 })).toThrow('Setting maxForegroundTasks: got 1.5')
   })
 })

@@ -120,7 +120,7 @@ describe('the tool monitor', () => {
     const { tasks, use } = setUp({ monitors: { maxPerOwner: 1 }, commands: { allow: ['sh'], maxCommands: 0 } })
     const { id } = tasks.launch('talker', 'talk')
     expect(await use({ command: 'sh', match: 'x' })).toMatchObject({
-      error: { type: 'limit_reached', message: 'Max command tasks (0, maxCommands) reached' },
+      error: { type: 'limit_reached', message: 'Max command tasks (0) reached' },
     })
     expect(tasks.monitors()).toEqual([])
     await use({ task_id: id, match: 'x' })

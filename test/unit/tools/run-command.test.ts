@@ -163,7 +163,7 @@ describe('the limit of commands', () => {
     for (const async of [true, false]) {
       expect(await sh('echo', { async })).toMatchObject({
         llmContent:
-          'Max commands (1, maxCommands) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (check_async_tasks with action "cancel").',
+          'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (check_async_tasks with action "cancel").',
         error: { type: 'limit_reached' },
         metadata: { max: 1 },
       })

@@ -215,7 +215,7 @@ describe('schedule over MCP', () => {
     expect(manager.getPendingNotifications('alice')).toMatchObject([
       {
         output: {
-          final_message: 'The scheduled task was not launched (slow: g): Max async tasks (1, maxAsyncTasks) reached',
+          final_message: 'The scheduled task was not launched (slow: g): Max async tasks (1) reached',
         },
       },
     ])

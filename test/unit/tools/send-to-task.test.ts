@@ -125,7 +125,7 @@ describe('send_to_task on a task that has ended', () => {
     const { tool, manager, register } = await ended({ maxAsyncTasks: 1 })
     register('busy', { owner: 'bob' })
     expect((await tool.execute({ task_id: 'a-1', message: 'm' })).error?.message).toContain(
-      'Max async tasks (1, maxAsyncTasks) reached',
+      'Max async tasks (1) reached',
     )
     register('own', { owner: 'alice' })
     manager.completeTask('own', {})

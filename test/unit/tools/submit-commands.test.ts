@@ -360,7 +360,7 @@ describe('submit_commands when nothing can be submitted', () => {
     await call({})
     const refused = await call({})
     expect(refused.error?.type).toBe('limit_reached')
-    expect(refused.llmContent).toContain('Max async tasks (1, maxAsyncTasks) reached')
+    expect(refused.llmContent).toContain('Max async tasks (1) reached')
     expect(taskManager.listTasks()).toHaveLength(1)
   })
 

@@ -111,12 +111,12 @@ describe('at the limit', () => {
     await call()
     const result = await call()
     expect(result.llmContent).toBe(
-      'Max async tasks (1, maxAsyncTasks) reached. Wait until one has ended (wait_for_async_tasks), cancel one (check_async_tasks ' +
+      'Max async tasks (1) reached. Wait until one has ended (wait_for_async_tasks), cancel one (check_async_tasks ' +
         'with action "cancel"), or run this one synchronously (async: false).',
     )
     expect(result).toMatchObject({
-      returnDisplay: 'Max async tasks (1, maxAsyncTasks) reached',
-      error: { message: 'Max async tasks (1, maxAsyncTasks) reached', type: 'limit_reached' },
+      returnDisplay: 'Max async tasks (1) reached',
+      error: { message: 'Max async tasks (1) reached', type: 'limit_reached' },
       metadata: { max: 1 },
     })
     expect(resolveSubagent).toHaveBeenCalledTimes(1)
@@ -125,9 +125,7 @@ describe('at the limit', () => {
 
   it('the advice leaves out what cannot help', async () => {
     const { call } = setUp(controlledRun<SubagentRequest>().run, { maxAsyncTasks: 0 })
-    expect((await call()).llmContent).toBe(
-      'Max async tasks (0, maxAsyncTasks) reached. Run the task synchronously (async: false).',
-    )
+    expect((await call()).llmContent).toBe('Max async tasks (0) reached. Run the task synchronously (async: false).')
   })
 
   it('A3: concurrent calls never launch more tasks than there are slots, however long their lookups take', async () => {
@@ -148,7 +146,7 @@ describe('at the limit', () => {
 
   it.each([
     ['takes a free slot', false, undefined],
-    ['is refused when there is none', true, 'Max async tasks (1, maxAsyncTasks) reached'],
+    ['is refused when there is none', true, 'Max async tasks (1) reached'],
   ])('A3: a look-up that outlasts its reservation %s', async (_what, isTaken, message) => {
     const lookUp = deferred<SubagentRunner>()
     const { call, clock, manager, register } = setUp(controlledRun<SubagentRequest>().run, {

@@ -43,14 +43,14 @@ it('F8: the tool task says when the queue is full', async () => {
   const refused = await launch()
   expect(refused.error?.type).toBe('limit_reached')
   expect(refused.llmContent).toMatch(
-    /^Max async tasks \(1, maxAsyncTasks\) reached, and the queue is full \(1 waiting, queue.max\)\. Wait until/,
+    /^Max async tasks \(1\) reached, and the queue is full \(1 waiting, queue.max\)\. Wait until/,
   )
 })
 
 it('F8: the texts of a host that does not use it stay as they were', async () => {
   const { launch, tools } = agent()
   await launch()
-  expect((await launch()).llmContent).toMatch(/^Max async tasks \(1, maxAsyncTasks\) reached\. Wait until/)
+  expect((await launch()).llmContent).toMatch(/^Max async tasks \(1\) reached\. Wait until/)
   expect((await tools.check_async_tasks.execute({})).llmContent).not.toContain('Queued')
 })
 

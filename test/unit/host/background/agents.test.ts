@@ -258,7 +258,7 @@ describe.each(SDKS)('a tool of %s', (_name, turn) => {
   it('F21: shows the model why a task was refused, and is not called', async () => {
     const { tasks, work, runs } = setUp({ maxAsyncTasks: 0 })
     const { shown } = await turn({ tasks, work, mode: 'always' }, { query: 'a' })
-    expect(shown).toContain('Max async tasks (0, maxAsyncTasks) reached')
+    expect(shown).toContain('Max async tasks (0) reached')
     expect(runs).toEqual([])
   })
 })

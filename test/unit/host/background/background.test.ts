@@ -289,7 +289,7 @@ describe('a call in the foreground', () => {
     const second = await search.call({ query: 'b' })
     expect(second).toEqual({
       isError: true,
-      content: [{ type: 'text', text: 'Max foreground tasks (1, maxForegroundTasks) reached' }],
+      content: [{ type: 'text', text: 'Max foreground tasks (1) reached' }],
     })
     host.tasks.pause()
     expect((await search.call({ query: 'c' })).content[0]?.text).toContain('are paused')

@@ -274,9 +274,7 @@ describe('/background', () => {
     const error = (text: string) => ({ type: 'error', text })
     expect(run('/background nobody')).toEqual(error('Task not found: nobody'))
     expect(run('/background gamma')).toEqual(error('Task "gamma" is in the background already.'))
-    expect(run('/background')).toEqual(
-      error('Task alpha stays in the foreground: Max async tasks (1, maxAsyncTasks) reached.'),
-    )
+    expect(run('/background')).toEqual(error('Task alpha stays in the foreground: Max async tasks (1) reached.'))
     expect(manager.getTask('alpha')?.isForeground).toBe(true)
     manager.cancelTask('alpha')
     expect(run('/background alpha')).toEqual(error('Task "alpha" has ended: it is cancelled.'))

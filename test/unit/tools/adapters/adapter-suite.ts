@@ -161,7 +161,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
       ])
       expect(shown[0]?.text).toContain('it slipped')
       expect(shown[1]?.text).toBe('broken failed: no such thing')
-      expect(shown[2]?.text).toMatch(/^Max async tasks \(0, maxAsyncTasks\) reached\. Run the task synchronously/)
+      expect(shown[2]?.text).toMatch(/^Max async tasks \(0\) reached\. Run the task synchronously/)
       expect(shown.map(({ isError }) => isError ?? true)).toEqual([true, true, true])
       expect(end).toBe('done')
     })
