@@ -30,16 +30,22 @@ export interface CapturedOutput {
   readonly note: (line: string) => void
 }
 
-/** Creates a reader that appends to the task's output and reports progress. */
-export function captureOutput(settings: ProcessSettings, context: RunContext): CapturedOutput {
+/**
+ * Creates a reader that appends to the task's output and reports progress.
+ * @param newSession the session that the program was given; it is noted as soon as the program prints something
+ */
+export function captureOutput(settings: ProcessSettings, context: RunContext, newSession?: string): CapturedOutput {
   const { command, maxOutputBytes, parse } = settings
   const lines = progressLines(settings, context)
   const cwd = (): string => nodeBuiltin('node:path').resolve(settings.cwd ?? '.')
   const noteSession = (id: string): void => context.setSession(id, { cwd: cwd() })
   const results = printedResults(settings, () => stdout.read().text, context)
   const session = settings.session && followSession(settings.session.from, noteSession)
+  let given = newSession
   const stdout = openStream(maxOutputBytes, (text) => {
     context.append(text)
+    if (given !== undefined) noteSession(given)
+    given = undefined
     lines?.push(text)
     session?.push(text)
     results?.push(text)

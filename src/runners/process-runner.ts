@@ -136,13 +136,19 @@ function withQuestions(
   }
 }
 
+/** The id that a new session of an agent gets in its arguments; undefined if the agent chooses it, or continues a session. */
+function newSession({ args, preset }: ProcessSettings, { previous }: RunContext): string | undefined {
+  const isGiven = preset !== undefined && previous?.session === undefined
+  return isGiven && args.some((argument) => argument.includes('{session}')) ? globalThis.crypto.randomUUID() : undefined
+}
+
 function argumentsOf(
   { args, preset }: ProcessSettings,
   toArgument: ToArgument,
   input: RunInput,
-  { previous }: RunContext,
+  session: string | undefined,
 ): string[] {
-  const replace = (argument: string): string => toArgument(argument, input, previous?.session?.id)
+  const replace = (argument: string): string => toArgument(argument, input, session)
   return preset === undefined ? args.map(replace) : wordArguments(args, input.goal, replace)
 }
 
@@ -152,8 +158,9 @@ async function runProgram(
   input: RunInput,
   context: RunContext,
 ): Promise<OutputObject> {
-  const args = argumentsOf(settings, toArgument, input, context)
-  const output = captureOutput(settings, context)
+  const session = newSession(settings, context)
+  const args = argumentsOf(settings, toArgument, input, session ?? context.previous?.session?.id)
+  const output = captureOutput(settings, context, session)
   let stopWriting: (() => void) | undefined
   const program: AttachedProgram = {
     ...settings,
@@ -185,7 +192,9 @@ async function runSurvivingProgram(
   const folder =
     durability?.folder ??
     refuse('a program that survives its host needs a store with a folder, such as sqliteStore(file)')
-  const args = argumentsOf(settings, toArgument, input, context)
+  // A program that is followed was started with its session.
+  const session = durability?.isResumed === true ? undefined : newSession(settings, context)
+  const args = argumentsOf(settings, toArgument, input, session ?? context.previous?.session?.id)
   const env = environmentOf(settings, input, context)
   const attempt = { command, cwd, env }
   let program = durability?.program
@@ -200,7 +209,7 @@ async function runSurvivingProgram(
     if (durability !== undefined) await shell.release(durability)
     program = shell.program
   }
-  const output = captureOutput(settings, context)
+  const output = captureOutput(settings, context, session)
   const end = await followProgram(folder, {
     ...settings,
     ...output,

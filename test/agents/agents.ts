@@ -29,7 +29,7 @@ export interface TestedAgent {
   readonly title: string
   readonly way: 'program' | 'ACP'
   /** The preset, for programs. */
-  readonly preset?: 'claude-code' | 'codex' | 'gemini' | 'opencode' | 'qwen-code'
+  readonly preset?: 'claude-code' | 'codex' | 'gemini' | 'opencode' | 'qwen-code' | 'copilot'
   /** Whether it prints a command only when the command has ended. */
   readonly showsEndedCommands?: boolean
   /** Writes its settings into the new HOME, and returns its variables. */
@@ -105,6 +105,15 @@ const qwenVariables = (_home: string, url: string): Variables => ({
   OPENAI_MODEL: 'scripted',
 })
 
+const copilotVariables = (_home: string, url: string): Variables => ({
+  COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
+  // It puts asterisks in place of the key wherever a text has it, also in the answer of the model.
+  COPILOT_PROVIDER_API_KEY: 'key-of-the-suite',
+  COPILOT_MODEL: 'model',
+  COPILOT_OFFLINE: 'true',
+  COPILOT_AUTO_UPDATE: 'false',
+})
+
 const asProgram =
   (agent: NonNullable<ProcessRunnerOptions['agent']>, trust = false) =>
   ({ command, cwd, env }: Place, { access, isDurable = false, isolation }: RunChoices): OutputRunner =>
@@ -177,6 +186,15 @@ export const AGENTS: readonly TestedAgent[] = [
     preset: 'qwen-code',
     setUp: qwenVariables,
     runner: asProgram('qwen-code'),
+  },
+  {
+    program: 'copilot',
+    group: 'copilot',
+    title: 'Copilot CLI',
+    way: 'program',
+    preset: 'copilot',
+    setUp: copilotVariables,
+    runner: asProgram('copilot'),
   },
 
   {

@@ -27,7 +27,8 @@ export const agentPresetSchema = lazily(() =>
     seen: z.string().optional().describe('The version of the agent that this was seen with.'),
     start: programArgumentsSchema().describe(
       'The arguments of a new session, with {goal}. Elements of their own are replaced by lists: {access} by the arguments of the access, {trust} by ' +
-        'those of trust, {args} by the arguments of the subagent, {goal:words} by the words of the goal.',
+        'those of trust, {args} by the arguments of the subagent, {goal:words} by the words of the goal. {session} is a new UUID, for agents that ' +
+        'take the ID of a new session.',
     ),
     resume: resumeArgumentsSchema().describe(
       'The arguments that continue a session, likewise, with {session} and {message} or {message:words}.',
@@ -76,6 +77,11 @@ export const agentPresetSchema = lazily(() =>
     rateLimit: pattern().optional().describe('A regular expression: reasons that are a rate limit.'),
     denied: printedFieldSchema().optional().describe('Where stdout lists what the agent was not allowed to do.'),
     deniedName: z.string().optional().describe('The field of such an entry that names it.'),
+    deniedCall: printedFieldSchema()
+      .optional()
+      .describe(
+        '`denied` is then the ID of a call, in each line that has it. This is where the line of that call names it; {denied} stands for the ID.',
+      ),
     deniedLine: pattern()
       .optional()
       .describe(

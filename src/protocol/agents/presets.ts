@@ -2,6 +2,7 @@
 import type { AgentPreset } from './agent-preset.js'
 import { claudeCode } from './claude-code.js'
 import { codex } from './codex.js'
+import { copilot } from './copilot.js'
 import { gemini } from './gemini.js'
 import { opencode } from './opencode.js'
 import { qwenCode } from './qwen-code.js'
@@ -12,6 +13,7 @@ export const AGENT_PRESETS = {
   gemini,
   opencode,
   'qwen-code': qwenCode,
+  copilot,
 } as const satisfies Readonly<Record<string, AgentPreset>>
 
 /** The name of an agent that this package knows. */

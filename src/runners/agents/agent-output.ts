@@ -123,8 +123,18 @@ function deniedNames(preset: AgentPresetData, stdout: string): readonly string[]
   return [...new Set(names.map((name) => cutText(name, MAX_DENIED_CHARS)))].slice(0, MAX_DENIED)
 }
 
-function deniedEntries({ denied, deniedLine }: AgentPresetData, stdout: string): readonly unknown[] {
+function deniedEntries({ denied, deniedLine, deniedCall }: AgentPresetData, stdout: string): readonly unknown[] {
   if (denied === undefined) return []
+  if (deniedCall !== undefined) {
+    const ids = [...printedValues(denied, stdout)].map(({ value }) => String(value)).reverse()
+    return ids.slice(0, MAX_DENIED).map(
+      (id) =>
+        printedText(
+          deniedCall.replace('{denied}', () => id),
+          stdout,
+        ) ?? id,
+    )
+  }
   if (deniedLine === undefined) {
     const list = printedValue(denied, stdout)?.value
     return Array.isArray(list) ? list : []

@@ -2,10 +2,11 @@
  * What the scripted model does next. The script is in the prompt, so a test reads as a conversation, and the server keeps no state: the step is the number
  * of answers that the conversation has after the prompt.
  *
- *     [[shell sleep 60]] [[write notes.txt hello]] [[tool Name {"a":1}]] [[ask Which one?]] [[say done]]
+ *     [[shell sleep 60]] [[write notes.txt hello]] [[tool Name {"a":1}]] [[ask Name {"a":1}]] [[say done]]
  *     [[error 429 1]] [[hang]] [[slow 2000]] [[big 20000]]
  *
- * `error STATUS TIMES` refuses so many requests of this prompt, all of them without TIMES. `slow MS` and `error` belong to the step after them.
+ * `ask` calls a tool only if the agent offers it. `error STATUS TIMES` refuses so many requests of this prompt, all of them without TIMES. `slow MS` and
+ * `error` belong to the step after them.
  */
 
 /** One part of a conversation, whatever the API calls it. */
@@ -102,8 +103,10 @@ function answerTo({ verb, rest }: Command, tools: readonly OfferedTool[]): Answe
       const [file = '', ...words] = rest.split(' ')
       return writeCall(file, words.join(' '), tools)
     }
+    case 'ask':
     case 'tool': {
       const [name = '', ...json] = rest.split(' ')
+      if (verb === 'ask' && !tools.some((tool) => tool.name === name)) return noTool('questions', tools)
       return { kind: 'call', name, input: JSON.parse(json.join(' ')) as Record<string, unknown> }
     }
     default:

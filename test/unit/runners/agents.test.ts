@@ -326,6 +326,95 @@ describe.skipIf(process.platform === 'win32')('Qwen Code', () => {
   })
 })
 
+describe.skipIf(process.platform === 'win32')('Copilot CLI', () => {
+  const loaded = { type: 'session.skills_loaded', data: { skills: [] }, id: '4270ec9a', parentId: '44cfad14' }
+  const message = (content: string, ...toolRequests: object[]) => ({
+    type: 'assistant.message',
+    data: { messageId: '459ccbc8', model: 'gpt-5.4', content, toolRequests, turnId: '0' },
+  })
+  const call = (toolCallId: string, toolName: string) => ({
+    type: 'tool.execution_start',
+    data: { toolCallId, toolName, arguments: { command: 'true' }, turnId: '0', toolTitle: 'Running command' },
+  })
+  const refused = (toolCallId: string) => ({
+    type: 'tool.execution_complete',
+    data: { toolCallId, success: false, error: { message: 'Permission denied because …', code: 'denied' } },
+  })
+  const result = (exitCode = 0) => ({
+    type: 'result',
+    sessionId: 'da9a6c3d-7666-4a8d-9773-9ad0b5afa79e',
+    exitCode,
+    usage: { premiumRequests: 0, totalApiDurationMs: 166 },
+  })
+
+  it('completes with its last message, and the tools that it was denied', async () => {
+    const bash = { toolCallId: 'call_2', name: 'bash' }
+    const good = { type: 'tool.execution_complete', data: { toolCallId: 'call_3', success: true } }
+    const steps = [call('call_1', 'create'), refused('call_1'), message('', bash), call('call_2', 'bash')]
+    const more = [refused('call_2'), call('call_3', 'view'), good, call('call_4', 'bash'), refused('call_4')]
+    const lines = [loaded, message('I will look.', {}), ...steps, ...more, message('It is.'), result()]
+    const { end, context } = await run({ command: standIn(lines), agent: 'copilot' })
+    expect(end).toEqual({ final_message: 'It is.', denied: ['create', 'bash'] })
+    expect(context.output()).toContain('[denied: create, bash]')
+  })
+
+  it.each([
+    ['400 the scripted model refuses with 400', 'AGENT_FAILED'],
+    ['Failed to get response from the AI model; retried 5 times. Last error: 429 too many', 'RATE_LIMITED'],
+  ])('fails with the message of its error: %s', async (text, code) => {
+    const error = { type: 'session.error', data: { errorType: 'query', message: text, statusCode: 400 } }
+    const { end } = await run({ command: standIn([loaded, message('before'), error, result(1)], 1), agent: 'copilot' })
+    expect(end).toMatchObject({ code, exitCode: 1 })
+    expect((end as Error).message.startsWith(`${text}. Command`)).toBe(true)
+  })
+
+  it('gives each new session an id, which is known although the agent names it only at its end', async () => {
+    const command = standIn([loaded], 1)
+    const ids: string[] = []
+    for (let count = 0; count < 2; count += 1) {
+      const { context } = await run({ command, agent: 'copilot' })
+      const [session] = context.sessions
+      expect(readFileSync(join(command, '../args'), 'utf8')).toContain(
+        `--session-id=${session?.id}\n--prompt=the goal\n`,
+      )
+      ids.push(session?.id ?? '')
+    }
+    expect(new Set(ids).size).toBe(2)
+    expect(ids[0]).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+  })
+
+  it('names no session when it has printed nothing', async () => {
+    const command = standIn([], 1)
+    writeFileSync(command, '#!/bin/sh\nexit 1\n', { mode: 0o700 })
+    expect((await run({ command, agent: 'copilot' })).context.sessions).toEqual([])
+  })
+
+  it.each([
+    ['read', '--deny-tool=write', 'false'],
+    ['write', '--allow-tool=write', 'false'],
+    ['full', '--allow-all', 'unset'],
+  ] as const)('with access %s, it gets %s, and COPILOT_ALLOW_ALL is %s', async (access, flag, allowAll) => {
+    const command = standIn([loaded, message('done'), result()])
+    const prints = `echo "${JSON.stringify(message('$V')).replaceAll('"', '\\"')}"`
+    const script = readFileSync(command, 'utf8').replace('exit 0', () => `V=\${COPILOT_ALLOW_ALL:-unset}\n${prints}\n`)
+    writeFileSync(command, script, { mode: 0o700 })
+    const { end } = await run({ command, agent: 'copilot', access, trust: access === 'full', args: ['--model', 'x'] })
+    expect(end).toMatchObject({ final_message: allowAll })
+    const args = readFileSync(join(command, '../args'), 'utf8').split('\n')
+    const trusts = access === 'full' ? ['--trust-folder'] : []
+    expect(args.slice(0, -3)).toEqual(['--output-format', 'json', flag, ...trusts, '--model', 'x'])
+  })
+
+  it('continues a session by its id', async () => {
+    const command = standIn([loaded, message('done'), result()])
+    const previous = { id: 'a', goal: 'g', status: 'completed', session: { id: 's-1' } } as const
+    const context = { ...createRunContext(), previous }
+    await processRunner({ command, agent: 'copilot' }).run(runInput('more'), context)
+    expect(readFileSync(join(command, '../args'), 'utf8')).toContain('--resume=s-1\n--prompt=more\n')
+    expect(context.sessions).toMatchObject([{ id: 'da9a6c3d-7666-4a8d-9773-9ad0b5afa79e' }])
+  })
+})
+
 describe.skipIf(process.platform === 'win32')('a preset of the user', () => {
   const preset = {
     start: ['{access}', '{goal}'],
