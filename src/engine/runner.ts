@@ -248,6 +248,10 @@ export interface PreviousTask extends DependencyResult {
   readonly id: string
   /** The goal of the ended task. */
   readonly goal: string
+  /** The id of the task that the ended one has continued. Absent if its run has started a session of its own. */
+  readonly continues?: string
+  /** When the ended task has ended, in ms since the epoch. Absent in continuations that an earlier version has stored. */
+  readonly endedAt?: number
   /** The session of the ended task, if its run has stored one. */
   readonly session?: TaskSession
 }

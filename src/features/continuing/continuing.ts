@@ -52,7 +52,9 @@ export function continueTask(launcher: Launcher, task: string | SettledTaskInfo,
   if (runner === undefined) return refuse(`no subagent ${preview(subagentName)} is known`)
   const maxChars = resultChars(1)
   const end = toDependencyResult(record, maxChars)
-  const previous = Object.freeze({ id, goal: cutText(goal, maxChars), ...end, ...omitUndefined({ session }) })
+  const { completedAt: endedAt, continues } = record
+  const rest = omitUndefined({ continues, session })
+  const previous = Object.freeze({ id, goal: cutText(goal, maxChars), endedAt, ...end, ...rest })
   const why: unknown = toFlatRunner(runner, 'runner').whyNotContinue?.(previous)
   if (why !== undefined) return refuse(typeof why === 'string' && why !== '' ? why : 'its subagent does not allow it')
   const owner = livingOwner(

@@ -17,6 +17,7 @@ import { parseAcpOptions, policyFor, type AcpRunnerOptions, type AcpSettings } f
 import { openAgentPipe } from './agent-pipe.js'
 import { startTurn, type EndedTurn } from './agent-turn.js'
 import { followUpdates } from './session-updates.js'
+import { sleep } from '../../system/abort.js'
 import { openTerminals } from './terminals.js'
 
 /** How much of stderr, and of the stdout of an agent that has never answered, is kept for an error, in bytes. */
@@ -87,7 +88,15 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
     commands === undefined || policyFor(permissions, 'execute') === 'deny'
       ? undefined
       : openTerminals(program, { cwd: folder, ...commands }, input, context)
-  const turn = startTurn({ settings, input, context, folder, updates, terminals }, pipe.stream)
+  const postpone = async (ms: number, until: AbortSignal): Promise<void> => {
+    limitStart(startTimeoutMs + ms)
+    const seconds = Math.ceil(ms / 1000)
+    context.append(
+      `[waits ${seconds} s: the agent loses a session that is loaded in the minute in which it was created]\n`,
+    )
+    await sleep(clock, ms, until)
+  }
+  const turn = startTurn({ settings, input, context, folder, updates, terminals, postpone }, pipe.stream)
 
   let timer: LongTimer | undefined
   const after = (ms: number, run: () => void): void => {
@@ -101,15 +110,17 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
     else halt()
   }
   signal.addEventListener('abort', onAbort, { once: true })
-  const startTimer = setLongTimeout(
-    clock,
-    () => {
-      const message = `Agent ${preview(command)} was stopped: it did not answer ${turn.waitsFor} within ${startTimeoutMs} ms.`
-      const log = keptText(stderr).text
-      turn.fail(new ProcessError('ACP_PROTOCOL', `${message}${describeTail(log, '')}`, { command, stderr: log }))
-    },
-    startTimeoutMs,
-  )
+  let startTimer: LongTimer | undefined
+  const limitStart = (ms: number): void => {
+    clearLongTimeout(clock, startTimer)
+    startTimer = setLongTimeout(clock, failLate, ms)
+  }
+  const failLate = (): void => {
+    const message = `Agent ${preview(command)} was stopped: it did not answer ${turn.waitsFor} within ${startTimeoutMs} ms.`
+    const log = keptText(stderr).text
+    turn.fail(new ProcessError('ACP_PROTOCOL', `${message}${describeTail(log, '')}`, { command, stderr: log }))
+  }
+  limitStart(startTimeoutMs)
   void turn.started.then(() => clearLongTimeout(clock, startTimer))
   try {
     const outcome = await turn.outcome

@@ -40,6 +40,8 @@ const MAX_REASON_CHARS = 1000
 /** Errors that are about a rate limit. ACP has no code for them. */
 const RATE_LIMIT = /\b429\b|rate.?limit|too many requests/i
 
+const MINUTE_MS = 60_000
+
 /** The code of an ACP error response for an agent that needs a sign-in. */
 const AUTH_REQUIRED = -32_000
 
@@ -51,6 +53,8 @@ export interface TurnSettings {
   readonly folder: string
   readonly updates: SessionUpdates
   readonly terminals: Terminals | undefined
+  /** Waits before the session is opened. The agent has this time in addition to that in which it has to start. Rejects when the signal aborts. */
+  readonly postpone: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 export type EndedTurn = Pick<PromptResponse, 'stopReason'> & Pick<NewSessionResponse, 'sessionId'>
@@ -106,6 +110,8 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
       throw new ProcessError('ACP_FAILED', message, { command })
     }
     waitsFor = kept === undefined ? session.new : reopen
+    const waitMs = kept === undefined ? 0 : msBeforeLoad(agreed, context.previous, settings.program.clock.now())
+    if (waitMs > 0) await turn.postpone(waitMs, cancelling.signal)
     const where: NewSessionRequest = { cwd: folder, mcpServers: [] }
     const reopened = kept === undefined ? undefined : agent.request(reopen, { ...where, sessionId: kept })
     if (reopened !== undefined) await updates.discardUntil(reopened, settings.program.clock)
@@ -113,11 +119,12 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
     const id = kept ?? (offer as NewSessionResponse).sessionId
     sessionId = id
     if (SESSION_ID.test(id)) context.setSession(id, { cwd: folder })
-    const { modeId, configOptions } = sessionChoices(settings, offer)
+    const { modeId, modeOption, configOptions } = sessionChoices(settings, offer)
+    const isOption = modeId !== undefined && modeOption !== undefined
     waitsFor = session.setMode
-    if (modeId !== undefined) await agent.request(session.setMode, { sessionId: id, modeId })
+    if (modeId !== undefined && !isOption) await agent.request(session.setMode, { sessionId: id, modeId })
     waitsFor = session.setConfigOption
-    for (const [configId, value] of configOptions) {
+    for (const [configId, value] of [...(isOption ? [[modeOption, modeId] as const] : []), ...configOptions]) {
       await agent.request(session.setConfigOption, { sessionId: id, configId, value })
     }
     waitsFor = session.prompt
@@ -153,6 +160,17 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
     },
     fail: (error) => connection.close(error),
   }
+}
+
+/**
+ * How long a session must not be loaded yet, in ms. Gemini CLI 0.61.0 destroys a session that it loads in the minute in which it was created: the name of
+ * the file of a session has only the minute. A session that was loaded once is older than that.
+ */
+function msBeforeLoad({ agentInfo }: InitializeResponse, previous: RunContext['previous'], now: number): number {
+  const minute = (at: number): number => Math.floor(at / MINUTE_MS)
+  const isOlder = previous?.continues !== undefined || minute(previous?.endedAt ?? 0) < minute(now)
+  if (agentInfo?.name !== 'gemini-cli' || isOlder) return 0
+  return (minute(now) + 1) * MINUTE_MS - now
 }
 
 function capabilitiesOf({ settings: { permissions }, terminals }: TurnSettings) {

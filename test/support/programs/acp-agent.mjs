@@ -16,6 +16,7 @@ const {
   capabilities = {},
   replay = [],
   offer = {},
+  agentInfo,
 } = JSON.parse(process.argv[2])
 const { client, agent: ours } = methods
 const seen = { cancelled: false }
@@ -82,6 +83,7 @@ if (silent) {
       return {
         protocolVersion: version,
         agentCapabilities: capabilities,
+        agentInfo,
         authMethods: [{ id: 'key', name: 'An API key' }],
       }
     })

@@ -57,6 +57,7 @@ describe('a task that continues another one', () => {
       id: 'a',
       goal: 'goal of a',
       status: 'completed',
+      endedAt: 1000,
       output: { final_message: 'found it' },
       session: { id: 's-1', cwd: '/work' },
     }
@@ -85,6 +86,8 @@ describe('a task that continues another one', () => {
       goal: 'and now?',
       status: 'cancelled',
       cancelReason: 'enough',
+      continues: 'b',
+      endedAt: 1000,
     })
     expect(manager.getTask(last.id)?.continues).toBe(next.id)
   })

@@ -6,6 +6,7 @@ import { acpRunner } from '../../../../src/runners/acp/index.js'
 import { AsyncTaskManager } from '../../../../src/async-tasks/manager.js'
 import { memoryStore } from '../../../../src/store/index.js'
 import { agentOptions, failure, results, runAgent, type AgentScript } from '../../../support/acp-stage.js'
+import { createManualClock } from '../../../../src/testing/manual-clock.js'
 import { createRunContext } from '../../../support/run-context.js'
 
 const folder = realpathSync(tmpdir())
@@ -68,6 +69,54 @@ describe('the session of an agent', () => {
       expect(context.reported).toEqual([])
     },
   )
+
+  const gemini = {
+    capabilities: loads,
+    agentInfo: { name: 'gemini-cli', version: '0.61.0' },
+    acts: [['hello']],
+  } as const
+  const ended = (endedAt: number, continues?: string) => {
+    const context = continuing()
+    return { ...context, previous: { ...context.previous, endedAt, ...(continues !== undefined && { continues }) } }
+  }
+  const later = (clock: ReturnType<typeof createManualClock>) => ({ clock, startTimeoutMs: 5000 })
+
+  it('U2: of Gemini CLI is not loaded in the minute of its end: it would be lost', async () => {
+    const clock = createManualClock(10 * 60_000 + 20_000)
+    const context = ended(10 * 60_000 + 5000)
+    const run = results(gemini, later(clock), context)
+    await context.printed('[waits 40 s: ')
+    clock.advance(39_999)
+    let isOver = false
+    void run.then(() => (isOver = true))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(isOver).toBe(false)
+    clock.advance(1)
+    const stop = setInterval(() => clock.advance(200), 20)
+    onTestFinished(() => clearInterval(stop))
+    expect(await run).toMatchObject([{ loaded: { sessionId: 's-7' } }])
+  })
+
+  it('U2: of Gemini CLI is loaded at once when it is older, and that of other agents always', async () => {
+    for (const [script, endedAt, continues] of [
+      [gemini, Date.now() - 60_000],
+      [gemini, Date.now(), 'a'],
+      [{ ...gemini, agentInfo: { name: 'other', version: '1' } }, Date.now()],
+    ] as const) {
+      const context = ended(endedAt, continues)
+      expect(await results(script, {}, context)).toMatchObject([{ loaded: { sessionId: 's-7' } }])
+      expect(context.output()).not.toContain('[waits')
+    }
+  })
+
+  it('U2: is not loaded when the task is cancelled while it waits', async () => {
+    const clock = createManualClock(10 * 60_000)
+    const context = ended(10 * 60_000)
+    const failed = failure(gemini, later(clock), context)
+    await context.printed('[waits 60 s: ')
+    context.controller.abort(new Error('no longer needed'))
+    expect((await failed).message).toContain('was aborted')
+  })
 
   it('U2: of an agent that can open none is an error', async () => {
     const error = await failure({ acts: [['say', 'x']] }, {}, continuing())

@@ -16,6 +16,16 @@ const model = {
   currentValue: 'small',
   options: ['small', 'large'].map((value) => ({ value, name: value })),
 }
+const url = 'https://agentclientprotocol.com/protocol/session-modes#'
+const copilot = modes(`${url}agent`, `${url}agent`, `${url}plan`, `${url}autopilot`)
+const modeOption = (currentValue: string, ...values: string[]) => ({
+  id: 'how',
+  name: 'Mode',
+  category: 'mode',
+  type: 'select',
+  currentValue,
+  options: values.map((value) => ({ value, name: value })),
+})
 const hello = [['hello']] as const
 
 describe('the mode of a session', () => {
@@ -28,6 +38,8 @@ describe('the mode of a session', () => {
     ['ask', undefined, codex, undefined],
     ['ask', 'read-only', codex, undefined],
     ['ask', undefined, null, undefined],
+    ['ask', undefined, copilot, undefined],
+    ['ask', undefined, { ...copilot, currentModeId: `${url}autopilot` }, `${url}agent`],
   ] as const)(
     'with permissions %j and the mode %j, of %j, is set to %j',
     async (permissions, mode, offered, expected) => {
@@ -36,6 +48,16 @@ describe('the mode of a session', () => {
       expect((seen as { mode?: string }).mode).toBe(expected)
     },
   )
+
+  it('is an option where the agent has no modes of their own', async () => {
+    const does = { acts: hello, offer: { configOptions: [model, modeOption('build', 'build', 'plan')] } }
+    expect(await results(does, { mode: 'plan' })).toMatchObject([{ how: 'plan' }])
+    expect((await results(does))[0]).not.toHaveProperty('how')
+    const unasking = { acts: hello, offer: { configOptions: [modeOption('yolo', 'yolo', 'plan', 'default')] } }
+    expect(await results(unasking)).toMatchObject([{ how: 'default' }])
+    const unknown = await failure(does, { mode: 'ask' })
+    expect(unknown.message).toContain('has no mode "ask". It offers: build, plan.')
+  })
 
   it('is set again when the session is continued', async () => {
     const context = { ...createRunContext(), previous: { session: { id: 's-9', cwd: process.cwd() } } as never }
