@@ -13,6 +13,7 @@ import { InvalidInputError, QuestionWithdrawnError } from '../../errors.js'
 import type { TaskQuestionInput } from '../../protocol/task-questions.js'
 import { cutText } from '../../data/cut-text.js'
 import { policyFor, type AcpPermissions } from './acp-options.js'
+import { answersOf, formOf, questionsIn } from './agent-questions.js'
 import { oneLine, type SessionUpdates } from './session-updates.js'
 
 /** The maximum number of options that a question shows. */
@@ -41,7 +42,7 @@ const choose = (option: PermissionOption | undefined): RequestPermissionResponse
 
 /**
  * Answers `session/request_permission`. A policy never allows more than one use. If the agent offers no option for a single use, the owner of the
- * task is asked.
+ * task is asked. Questions of the model are no permissions: the owner always gets them.
  * @param signal when it aborts, the answer is `cancelled`
  */
 export async function answerPermission(
@@ -51,9 +52,15 @@ export async function answerPermission(
 ): Promise<RequestPermissionResponse> {
   if (signal.aborted) return cancelled
   const option = (kind: string) => options.find((one) => one.kind === kind)
+  const refusal = option('reject_once') ?? option('reject_always')
+  const questions = questionsIn(toolCall)
+  if (questions !== undefined) {
+    const answered = await askOwner(ask, formOf(questions), signal)
+    if (answered?.action !== 'accept') return answered === undefined ? cancelled : choose(refusal)
+    return { ...choose(option('allow_once')), ...{ answers: answersOf(answered) } }
+  }
   const { kind, title } = updates.toolCall(toolCall)
   const policy = policyFor(permissions, kind)
-  const refusal = option('reject_once') ?? option('reject_always')
   if (policy === 'deny') return choose(refusal)
   if (policy === 'allow' && option('allow_once') !== undefined) return choose(option('allow_once'))
   const labels = labelsOf(options)

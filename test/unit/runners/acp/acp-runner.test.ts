@@ -177,6 +177,63 @@ describe('with a store', () => {
   })
 })
 
+describe('questions of Qwen Code, which come as permissions', () => {
+  const questions = [
+    { question: 'Which colour?', header: 'Colour', options: [{ label: 'red' }, { label: 'blue' }], multiSelect: false },
+    { question: 'Which sizes?', header: 'Sizes', options: [{ label: 'S' }, { label: 'L' }], multiSelect: true },
+    { question: 'Which name?' },
+  ]
+  const asks = {
+    acts: [
+      [
+        'permission',
+        { ...tool, rawInput: { questions }, _meta: { qwenInteractionKind: 'user_question', toolName: 'x' } },
+        [
+          { optionId: 'proceed_once', name: 'Submit', kind: 'allow_once' },
+          { optionId: 'cancel', name: 'Cancel', kind: 'reject_once' },
+        ],
+      ],
+    ],
+  } as const
+
+  it.each(['allow', 'deny', 'ask'] as const)(
+    'reach the owner with the policy %s, and the answers the agent',
+    async (policy) => {
+      const content = { 0: 'blue', 1: ['S', 'L'], 2: 'x' }
+      const { context, questions: asked } = answering({ action: 'accept', content })
+      const [answer] = await results(asks, { permissions: policy }, context)
+      expect(answer).toEqual({
+        outcome: { outcome: 'selected', optionId: 'proceed_once' },
+        answers: { 0: 'blue', 1: 'S, L', 2: 'x' },
+      })
+      expect(asked).toEqual([
+        {
+          message: 'Which colour?\nWhich sizes?\nWhich name?',
+          schema: {
+            type: 'object',
+            properties: {
+              0: { type: 'string', enum: ['red', 'blue'], title: 'Colour', description: 'Which colour?' },
+              1: {
+                type: 'array',
+                items: { type: 'string', enum: ['S', 'L'] },
+                title: 'Sizes',
+                description: 'Which sizes?',
+              },
+              2: { type: 'string', title: 'Question 3', description: 'Which name?' },
+            },
+            required: ['0', '1', '2'],
+          },
+        },
+      ])
+    },
+  )
+
+  it('are cancelled when the owner declines', async () => {
+    const { context } = answering({ action: 'decline' })
+    expect(await results(asks, {}, context)).toEqual([{ outcome: { outcome: 'selected', optionId: 'cancel' } }])
+  })
+})
+
 describe('permissions', () => {
   it('follow a policy for all tools or by kind, and allow once at most', async () => {
     expect(await results(permission(), { permissions: 'allow' })).toEqual([chosen('yes')])
