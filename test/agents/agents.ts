@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { acpRunner } from '../../src/runners/acp/index.js'
+import type { AcpRunnerOptions } from '../../src/runners/acp/acp-options.js'
 import { processRunner, type OutputRunner, type ProcessRunnerOptions } from '../../src/index.js'
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -25,7 +26,7 @@ export interface TestedAgent {
   /** The name in `versions.json`. */
   readonly program: string
   /** The name on the command line, which several programs share. */
-  readonly group: string
+  readonly group: keyof typeof QUESTIONS
   readonly title: string
   readonly way: 'program' | 'ACP'
   /** The preset, for programs. */
@@ -77,7 +78,8 @@ function geminiVariables(home: string, url: string): Variables {
   const settings = {
     security: { auth: { selectedType: 'gemini-api-key' } },
     privacy: { usageStatisticsEnabled: false },
-    general: { enableAutoUpdate: false, maxAttempts: 2 },
+    // When it starts, it removes all sessions that were loaded over ACP, as if they were empty, unless they are kept forever.
+    general: { enableAutoUpdate: false, maxAttempts: 2, sessionRetention: { enabled: false } },
     // With the model `auto`, it asks questions about the prompt that a script cannot answer.
     model: { name: 'gemini-2.5-flash' },
   }
@@ -128,17 +130,46 @@ const asProgram =
       ...(isolation !== undefined && { isolation }),
     })
 
-/** The modes of the agents that stand for an access. */
+/** The settings of a session that stand for an access. */
+type SessionSettings = Pick<AcpRunnerOptions, 'mode' | 'configOptions'>
+
+interface AcpWay {
+  /** The arguments with which the agent speaks ACP. */
+  readonly args?: readonly string[]
+  readonly write?: SessionSettings
+  readonly full?: SessionSettings
+  /** What it needs in order to ask for permission. */
+  readonly asks?: Variables
+}
+
 const overAcp =
-  (modes: Readonly<Record<'write' | 'full', string>>) =>
+  (way: AcpWay) =>
   ({ command, cwd, env }: Place, { access = 'read' }: RunChoices): OutputRunner =>
     acpRunner({
       command,
+      args: way.args ?? [],
       cwd,
-      env,
+      env: access === 'read' ? { ...env, ...way.asks } : env,
       permissions: access === 'read' ? 'ask' : 'allow',
-      ...(access !== 'read' && { mode: modes[access] }),
+      ...(access !== 'read' && way[access]),
     })
+
+const colour = { question: 'Which colour?', header: 'Colour' }
+const options = ['red', 'blue'].map((label) => ({ label, description: `the colour ${label}` }))
+
+/** The tools with which the models of the agents ask the user. */
+const QUESTIONS = {
+  claude: { tool: 'AskUserQuestion', input: { questions: [{ ...colour, options, multiSelect: false }] } },
+  codex: { tool: 'request_user_input', input: { questions: [{ ...colour, options, id: 'colour' }] } },
+  gemini: { tool: 'ask_user', input: { questions: [{ ...colour, options, type: 'choice' }] } },
+  opencode: { tool: 'question', input: { questions: [{ ...colour, options }] } },
+  'qwen-code': { tool: 'ask_user_question', input: { questions: [{ ...colour, options, multiSelect: false }] } },
+  copilot: { tool: 'ask_user', input: { question: 'Which colour?', choices: ['red', 'blue'] } },
+} as const
+
+/** The question that the model of an agent asks. One of the answers is `blue`. */
+export const questionOf = ({ group }: TestedAgent): { readonly tool: string; readonly input: object } =>
+  QUESTIONS[group]
 
 export const AGENTS: readonly TestedAgent[] = [
   {
@@ -203,7 +234,7 @@ export const AGENTS: readonly TestedAgent[] = [
     title: 'claude-agent-acp',
     way: 'ACP',
     setUp: claudeVariables,
-    runner: overAcp({ write: 'acceptEdits', full: 'bypassPermissions' }),
+    runner: overAcp({ write: { mode: 'acceptEdits' }, full: { mode: 'bypassPermissions' } }),
   },
   {
     program: 'codex-acp',
@@ -211,6 +242,38 @@ export const AGENTS: readonly TestedAgent[] = [
     title: 'codex-acp',
     way: 'ACP',
     setUp: codexVariables,
-    runner: overAcp({ write: 'auto', full: 'full-access' }),
+    runner: overAcp({ write: { mode: 'auto' }, full: { mode: 'full-access' } }),
+  },
+  {
+    program: 'gemini-acp',
+    group: 'gemini',
+    title: 'Gemini CLI',
+    way: 'ACP',
+    setUp: geminiVariables,
+    runner: overAcp({ args: ['--acp', '--skip-trust'], write: { mode: 'autoEdit' }, full: { mode: 'yolo' } }),
+  },
+  {
+    program: 'opencode-acp',
+    group: 'opencode',
+    title: 'opencode',
+    way: 'ACP',
+    setUp: opencodeVariables,
+    runner: overAcp({ args: ['acp'], asks: { OPENCODE_PERMISSION: '{"edit":"ask","bash":"ask"}' } }),
+  },
+  {
+    program: 'qwen-acp',
+    group: 'qwen-code',
+    title: 'Qwen Code',
+    way: 'ACP',
+    setUp: qwenVariables,
+    runner: overAcp({ args: ['--acp'], write: { mode: 'auto-edit' }, full: { mode: 'yolo' } }),
+  },
+  {
+    program: 'copilot-acp',
+    group: 'copilot',
+    title: 'Copilot CLI',
+    way: 'ACP',
+    setUp: copilotVariables,
+    runner: overAcp({ args: ['--acp'], full: { configOptions: { allow_all: 'on' } } }),
   },
 ]

@@ -6,8 +6,11 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { TaskHandle } from '../../src/index.js'
+import type { TaskAnswer, TaskHandle } from '../../src/index.js'
 import { cutText } from '../../src/data/cut-text.js'
+import { textOf as textIn } from './model/json.js'
+import { questionOf } from './agents.js'
+import { writtenFiles } from './written-files.js'
 import { AGENT_PRESETS } from '../../src/protocol/agents/presets.js'
 import { endless, endlessCommand, until } from './processes.js'
 import { errorText } from './model/server.js'
@@ -86,7 +89,7 @@ const cancel: AgentCase = {
 const deadline: AgentCase = {
   name: 'deadline during a command',
   run: async (stage) => {
-    const limitMs = 10_000
+    const limitMs = 30_000
     const startedAt = Date.now()
     const task = await runningCommand(stage, { timeoutMs: limitMs })
     const record = await ended(task)
@@ -104,7 +107,7 @@ const deadlineAfterResult: AgentCase = {
     if (preset === undefined || AGENT_PRESETS[preset].goesOn !== true) return 'has its result when it ends'
     const call = JSON.stringify({ command: endlessCommand(stage.mark), description: 'waits', run_in_background: true })
     const goal = `[[tool Bash ${call}]] [[say the result]]`
-    const task = stage.launch(goal, { access: 'full' }, { timeoutMs: 10_000 })
+    const task = stage.launch(goal, { access: 'full' }, { timeoutMs: 30_000 })
     const output = (await task.result) as { final_message?: string; terminate_reason?: string }
     assert.equal(output.final_message, 'the result')
     assert.equal(output.terminate_reason, 'TASK_TIMEOUT', 'it has ended before its deadline')
@@ -138,7 +141,7 @@ const permission: AgentCase = {
     const file = join(stage.place.cwd, 'asked.txt')
     const task = stage.launch(`[[shell touch ${file}]] [[say asked]]`)
     const questions = () => ('questions' in task.record ? (task.record.questions ?? []) : [])
-    await until(() => questions().length > 0 || task.record.status !== 'running', 'a question', 30_000)
+    await until(() => questions().length > 0 || task.record.status !== 'running', 'a question')
     const [question] = questions()
     const isThere = existsSync(file)
     assert.ok(!isThere, 'the command has run without a permission')
@@ -148,6 +151,91 @@ const permission: AgentCase = {
     assert.equal(await outputOf(task), 'asked')
     assert.ok(existsSync(file), 'the command has not run after the permission')
     return 'asks the owner, and does it after a yes'
+  },
+}
+
+/** An answer with `blue` for each field that offers it. */
+function blueAnswer(schema: Readonly<Record<string, unknown>>): TaskAnswer {
+  const fields = Object.entries((schema['properties'] ?? {}) as Readonly<Record<string, object>>)
+  const offers = fields.filter(([, field]) => JSON.stringify(field).includes('"blue"'))
+  return { action: 'accept', content: Object.fromEntries(offers.map(([name]) => [name, 'blue'])) }
+}
+
+const question: AgentCase = {
+  name: 'question of the model',
+  run: async (stage) => {
+    const { tool, input } = questionOf(stage.agent)
+    const task = stage.launch(`[[ask ${tool} ${JSON.stringify(input)}]] [[say asked]]`)
+    const questions = () => ('questions' in task.record ? (task.record.questions ?? []) : [])
+    await until(() => questions().length > 0 || task.record.status !== 'running', 'a question')
+    const [asked] = questions()
+    if (asked !== undefined) task.answer(asked.id, blueAnswer(asked.schema))
+    const output = await outputOf(task)
+    const requests = stage.requests()
+    if (!requests.some(({ tools }) => tools.some(({ name }) => name === tool))) return 'its model has no tool for it'
+    assert.equal(output, 'asked')
+    const results = requests.flatMap(({ entries }) => entries.filter(({ role }) => role === 'tool'))
+    const result = textIn(results.at(-1)?.text)
+    if (asked === undefined) return `nobody is asked; the model gets: ${cutText(textOfResult(result), 100)}`
+    assert.match(asked.message, /Which colour\?/)
+    assert.match(result, /blue/, 'the answer has not reached the model')
+    return 'asks the owner, and the model gets the answer'
+  },
+}
+
+/** The text in the JSON of a tool's result. */
+const textOfResult = (result: string): string => {
+  const texts = [...result.matchAll(/"(?:content|text|output|error)":"((?:[^"\\]|\\.)*)"/g)].map(
+    ([, text = '']) => text,
+  )
+  return (texts[0] ?? result).replaceAll('\\n', ' ')
+}
+
+const kilobytes = (bytes: number): string => (bytes < 1000 ? `${bytes} bytes` : `${Math.round(bytes / 1000)} kB`)
+
+const written: AgentCase = {
+  name: 'writes',
+  run: async (stage) => {
+    const before = new Set(
+      [...writtenFiles(stage.place.home), ...writtenFiles(stage.place.cwd)].map(({ path }) => path),
+    )
+    assert.equal(await outputOf(stage.launch('[[say done]]')), 'done')
+    const isNew = ({ path }: { readonly path: string }): boolean => !before.has(path)
+    const files = writtenFiles(stage.place.home).filter(isNew)
+    const own = writtenFiles(stage.place.cwd).filter((file) => isNew(file) && !file.path.includes('/.git/'))
+    const parts = [...new Set(files.map(({ folder }) => folder))].sort().map((folder) => {
+      const those = files.filter((file) => file.folder === folder)
+      const bytes = those.reduce((sum, file) => sum + file.bytes, 0)
+      return `\`~/${folder}\` ${those.length} ${those.length === 1 ? 'file' : 'files'}, ${kilobytes(bytes)}`
+    })
+    const inFolder = own.length === 0 ? 'nothing in its working folder' : `${own.length} files in its working folder`
+    return [...parts, inFolder].join('; ')
+  },
+}
+
+const resumed: AgentCase = {
+  name: 'costs',
+  run: async (stage) => {
+    const host = stage.host()
+    const costOf = async (launch: () => TaskHandle, word: string): Promise<string> => {
+      const before = stage.model.requests.length
+      const startedAt = Date.now()
+      assert.equal(await outputOf(launch()), word)
+      const took = seconds(Date.now() - startedAt)
+      const isOwn = ({ entries }: { readonly entries: readonly { readonly text: string }[] }): boolean =>
+        entries.some(({ text }) => text.includes(stage.mark))
+      const own = stage.model.requests.slice(before).filter(isOwn)
+      const first = own.find(({ step }) => step.key !== '')
+      return `${own.length} ${own.length === 1 ? 'request' : 'requests'}, the first ${kilobytes(first?.bytes ?? 0)}, ${took}`
+    }
+    let last = ''
+    const first = await costOf(() => {
+      const task = host.launch('agent', `${stage.mark} [[say one]]`)
+      last = task.id
+      return task
+    }, 'one')
+    const next = await costOf(() => host.continue(last, `${stage.mark} [[say two]]`), 'two')
+    return `new: ${first}; continued: ${next}`
   },
 }
 
@@ -216,10 +304,14 @@ function spawnHost(stage: Stage, action: string, goal: string) {
 async function afterKill(stage: Stage, action: string, isDurable: boolean): Promise<unknown> {
   const command = `touch ${join(stage.place.home, 'started')}; sleep 4`
   const first = spawnHost(stage, isDurable ? 'launch-durable' : 'launch', `[[shell ${command}]] [[say survived]]`)
-  await until(() => existsSync(join(stage.place.home, 'started')), 'started')
-  first.child.kill('SIGKILL')
-  await first.closed
+  try {
+    await until(() => existsSync(join(stage.place.home, 'started')), 'started')
+  } finally {
+    first.child.kill('SIGKILL')
+    await first.closed
+  }
   const second = spawnHost(stage, action, '[[say continued]]')
+  stage.signal.addEventListener('abort', () => second.child.kill('SIGKILL'), { once: true })
   const said = await second.closed
   return JSON.parse(said.trim().split('\n').at(-1) ?? '')
 }
@@ -243,7 +335,21 @@ const continuedAfterKill: AgentCase = {
   },
 }
 
+/** The maximum length of an error in a cell, in characters. */
+const MAX_ERROR_CHARS = 150
+
 const STATUSES = [400, 401, 429, 500, 529]
+
+/** The first sentence or so of an error, without what differs from run to run. */
+function shortError(error: string, { model }: Stage): string {
+  const [first = ''] = error.split(/\n| Command /)
+  const text = first
+    .replace(/^Agent \S+ /, 'Agent ')
+    .replaceAll(model.url, 'URL')
+    .replaceAll(new URL(model.url).host, 'HOST')
+    .replace(/[\d.]+ seconds/, 'N seconds')
+  return text.length > MAX_ERROR_CHARS ? `${cutText(text, MAX_ERROR_CHARS)}…` : text
+}
 
 const apiError = (status: number): AgentCase => ({
   name: `error ${status}`,
@@ -253,11 +359,10 @@ const apiError = (status: number): AgentCase => ({
     assert.equal(record.status, 'failed')
     const error = textOf(record)
     const code = 'errorCode' in record ? record.errorCode : undefined
-    const [first = ''] = error.split(/\n| Command /)
     const tried = stage.requests().length
     const isNamed =
       error.includes(errorText(status)) || error.includes(String(status)) ? '' : ' (not what the API said)'
-    return `${first.replaceAll(stage.model.url, 'URL').replaceAll(new URL(stage.model.url).host, 'HOST')}${isNamed} \`${code ?? 'no code'}\`, ${tried} requests, ${seconds(Date.now() - startedAt)}`
+    return `${shortError(error, stage)}${isNamed} \`${code ?? 'no code'}\`, ${tried} ${tried === 1 ? 'request' : 'requests'}, ${seconds(Date.now() - startedAt)}`
   },
 })
 
@@ -269,10 +374,13 @@ export const CASES: readonly AgentCase[] = [
   deadlineAfterResult,
   access,
   permission,
+  question,
   continued,
   adopted,
   continuedAfterKill,
   worktree,
   twoAtOnce,
+  written,
+  resumed,
   ...STATUSES.map(apiError),
 ]

@@ -19,7 +19,7 @@ export function endless(mark: string): readonly string[] {
 export const endlessCommand = (mark: string): string => `tail -f /dev/null ${mark}`
 
 /** Waits until a condition holds. Returns the time that this took, in ms. */
-export async function until(condition: () => boolean, what: string, limitMs = 60_000): Promise<number> {
+export async function until(condition: () => boolean, what: string, limitMs = 120_000): Promise<number> {
   const startedAt = Date.now()
   while (!condition()) {
     if (Date.now() - startedAt > limitMs) throw new Error(`after ${limitMs} ms: not ${what}`)

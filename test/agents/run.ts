@@ -1,8 +1,9 @@
 /**
  * `npm run test:agents [NAMES] [-- --latest] [-- --write]`: real coding agents as subagents, against a scripted model on loopback.
  *
- * Without names, all agents. `--latest` takes the newest versions, and prints what differs from the table. `--write` writes the table,
- * docs/agents.md. `--only TEXT` runs the cases whose name has the text. A program that cannot be installed is a failure.
+ * Without names, all agents. `--latest` takes the newest versions, and prints what differs from the pinned ones. `--only TEXT` runs the cases whose name
+ * has the text. `--write` writes docs/agents.md from the cells of this run and, for other agents and cases, from those of earlier runs with the pinned
+ * versions. A program that cannot be installed is a failure.
  */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,21 +14,22 @@ import { CASES, type AgentCase } from './cases.js'
 import { cacheFolder, install, pinned, type InstalledProgram } from './install.js'
 import { startScriptedModel } from './model/server.js'
 import { agentsPage } from './page.js'
+import { differences, keepResults, keptRows, missingCells } from './results.js'
 import type { AgentRow } from './rows.js'
 import { openStage, RUN_PREFIX } from './stage.js'
 
-/** How many cases of one agent run at once. */
-const AT_ONCE = 2
+/** How many cases run at once. Most of their time they wait. */
+const AT_ONCE = 4
 
 /** What hangs is ended, and fails. */
-const CASE_MS = 150_000
+const CASE_MS = 240_000
 
 const args = process.argv.slice(2)
 const isLatest = args.includes('--latest')
 const only = args.includes('--only') ? (args[args.indexOf('--only') + 1] ?? '') : ''
 const names = args.filter((argument, at) => !argument.startsWith('--') && args[at - 1] !== '--only')
 
-const groups = new Set(AGENTS.map(({ group }) => group))
+const groups = new Set<string>(AGENTS.flatMap(({ group, program }) => [group, program]))
 const unknown = names.find((name) => !groups.has(name))
 if (unknown !== undefined) {
   console.error(`agents: no agent ${unknown}; there are: ${[...groups].join(', ')}`)
@@ -35,9 +37,11 @@ if (unknown !== undefined) {
 }
 const startedAt = Date.now()
 const model = await startScriptedModel()
-const chosen = AGENTS.filter(({ group }) => names.length === 0 || names.includes(group))
+const chosen = AGENTS.filter(
+  ({ group, program }) => names.length === 0 || names.includes(group) || names.includes(program),
+)
 let failed = 0
-const rows: AgentRow[] = []
+const rows: (AgentRow & { readonly installed: InstalledProgram; readonly cells: Record<string, string> })[] = []
 for (const agent of chosen) {
   const program = pinned[agent.program]
   if (program === undefined) throw new Error(`versions.json has no ${agent.program}`)
@@ -45,36 +49,41 @@ for (const agent of chosen) {
     console.log(`${agent.program}: FAILED: not installed: ${String(error)}`)
     failed += 1
   })
-  if (installed !== undefined) rows.push(await rowOf(agent, installed))
+  if (installed !== undefined) rows.push({ agent, version: installed.version, installed, cells: {} })
 }
+const waiting = rows.flatMap((row) => CASES.filter(({ name }) => name.includes(only)).map((one) => ({ row, one })))
+const work = async (): Promise<void> => {
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    const { row, one } = next
+    row.cells[one.name] = await cellOf(one, row.agent, row.installed)
+    if (!isLatest) keepResults([row])
+  }
+}
+await Promise.all(Array.from({ length: AT_ONCE }, work))
 await model.close()
 for (const left of readdirSync(cacheFolder).filter((name) => name.startsWith(RUN_PREFIX))) {
   rmSync(join(cacheFolder, left), { recursive: true, force: true })
 }
-if (args.includes('--write') && failed === 0 && names.length === 0 && only === '' && !isLatest) {
+if (isLatest) for (const line of differences(rows)) console.log(`agents: differs: ${line}`)
+if (args.includes('--write') && !isLatest) await writePage()
+const cells = rows.reduce((sum, row) => sum + Object.keys(row.cells).length, 0)
+console.log(`agents: ${cells - failed} passed, ${failed} failed, ${Math.round((Date.now() - startedAt) / 1000)} s`)
+process.exitCode = failed === 0 ? 0 : 1
+
+/** Writes the page from the cells of this run, and for other agents and cases from those of earlier runs. */
+async function writePage(): Promise<void> {
+  const missing = missingCells(keptRows())
+  if (missing.length > 0) {
+    console.log(`agents: did not write docs/agents.md, because these cells are missing:\n${missing.join('\n')}`)
+    return
+  }
   const page = agentsPage(
-    rows,
+    keptRows(),
     CASES.map(({ name }) => name),
   )
   const file = fileURLToPath(new URL('../../docs/agents.md', import.meta.url))
   writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }))
   console.log('agents: wrote docs/agents.md')
-}
-const cells = rows.reduce((sum, row) => sum + Object.keys(row.cells).length, 0)
-console.log(`agents: ${cells - failed} passed, ${failed} failed, ${Math.round((Date.now() - startedAt) / 1000)} s`)
-process.exitCode = failed === 0 ? 0 : 1
-
-async function rowOf(agent: TestedAgent, installed: InstalledProgram): Promise<AgentRow> {
-  console.log(`${agent.title} ${installed.version} (${agent.way})`)
-  const cells: Record<string, string> = {}
-  const waiting = CASES.filter(({ name }) => name.includes(only))
-  const work = async (): Promise<void> => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-      cells[one.name] = await cellOf(one, agent, installed)
-    }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
-  return { agent, version: installed.version, cells }
 }
 
 /** A case that fails is tried once more: it has a time limit, and starts a large program on a machine that may be busy. Both tries are printed. */
@@ -85,6 +94,7 @@ async function cellOf(
   isSecond = false,
 ): Promise<string> {
   const stage = openStage(agent, installed.command, model)
+  const title = `${agent.title} ${installed.version} (${agent.way}), ${one.name}`
   const began = Date.now()
   const took = (): string => `${((Date.now() - began) / 1000).toFixed(1)} s`
   let timer: NodeJS.Timeout | undefined
@@ -93,11 +103,11 @@ async function cellOf(
   })
   try {
     const cell = await Promise.race([one.run(stage), late])
-    console.log(`  ${one.name}: ${cell} [${took()}]`)
+    console.log(`${title}: ${cell} [${took()}]`)
     return cell
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    console.log(`  ${one.name}: ${isSecond ? 'FAILED' : 'failed once'}: ${reason} [${took()}]`)
+    console.log(`${title}: ${isSecond ? 'FAILED' : 'failed once'}: ${reason} [${took()}]`)
     if (isSecond) {
       failed += 1
       return `FAILED: ${reason}`

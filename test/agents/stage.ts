@@ -26,6 +26,8 @@ export interface Stage {
   launch(goal: string, choices?: RunChoices, limits?: { readonly timeoutMs?: number }): TaskHandle
   host(choices?: RunChoices): ReturnType<typeof hostOf>
   git(...args: readonly string[]): string
+  /** Aborts when the case is over. */
+  readonly signal: AbortSignal
   close(): Promise<void>
 }
 
@@ -52,6 +54,7 @@ export function openStage(agent: TestedAgent, command: string, model: ScriptedMo
   writeFileSync(join(cwd, 'README'), 'a project\n')
   git('add', '.')
   git('commit', '-q', '-m', 'one')
+  const over = new AbortController()
   const hosts: ReturnType<typeof hostOf>[] = []
   const host: Stage['host'] = (choices = {}) => {
     const made = hostOf(agent.runner(place, choices))
@@ -67,7 +70,9 @@ export function openStage(agent: TestedAgent, command: string, model: ScriptedMo
     launch: (goal, choices, limits) => host(choices).launch('agent', `${basename(folder)} ${goal}`, limits),
     host,
     git,
+    signal: over.signal,
     close: async () => {
+      over.abort()
       await Promise.all(hosts.map((one) => one.dispose()))
       rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
     },

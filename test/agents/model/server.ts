@@ -19,6 +19,8 @@ const DIALECTS: readonly Dialect[] = [anthropic, responses, chatCompletions, gem
 /** One request, and what it was answered. */
 export interface RecordedRequest extends ModelRequest {
   readonly path: string
+  /** The size of the body. */
+  readonly bytes: number
   readonly step: Step
   readonly at: number
 }
@@ -60,7 +62,7 @@ async function answer(
   signal: AbortSignal,
 ): Promise<void> {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost')
-  const body = await bodyOf(request)
+  const { body, bytes } = await bodyOf(request)
   const dialect = DIALECTS.find(({ path }) => path.test(pathname))
   if (dialect === undefined || request.method !== 'POST') {
     sendJson(response, request.method === 'POST' ? 404 : 200, {})
@@ -70,7 +72,7 @@ async function answer(
   const refusals = (key: string): number =>
     requests.filter(({ step }) => step.key === key && step.answer.kind === 'error').length
   const step = nextStep(read, refusals)
-  requests.push({ ...read, path: pathname, step, at: Date.now() })
+  requests.push({ ...read, path: pathname, bytes, step, at: Date.now() })
   if (step.waitMs > 0) await wait(step.waitMs, undefined, { signal }).catch(() => undefined)
   send(response, dialect, read, step)
 }
@@ -95,12 +97,13 @@ function sendJson(response: ServerResponse, status: number, value: Json): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Json> {
+async function bodyOf(request: IncomingMessage): Promise<{ readonly body: Json; readonly bytes: number }> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
+  const all = Buffer.concat(chunks)
   try {
-    return JSON.parse(Buffer.concat(chunks).toString()) as Json
+    return { body: JSON.parse(all.toString()) as Json, bytes: all.length }
   } catch {
-    return {}
+    return { body: {}, bytes: all.length }
   }
 }
