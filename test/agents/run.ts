@@ -93,7 +93,7 @@ async function cellOf(
   installed: InstalledProgram,
   isSecond = false,
 ): Promise<string> {
-  const stage = openStage(agent, installed.command, model)
+  const stage = openStage(agent, installed.command, model, isSecond)
   const title = `${agent.title} ${installed.version} (${agent.way}), ${one.name}`
   const began = Date.now()
   const took = (): string => `${((Date.now() - began) / 1000).toFixed(1)} s`

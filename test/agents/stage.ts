@@ -26,13 +26,15 @@ export interface Stage {
   launch(goal: string, choices?: RunChoices, limits?: { readonly timeoutMs?: number }): TaskHandle
   host(choices?: RunChoices): ReturnType<typeof hostOf>
   git(...args: readonly string[]): string
+  /** Whether the case has failed once. */
+  readonly isSecond: boolean
   /** Aborts when the case is over. */
   readonly signal: AbortSignal
   close(): Promise<void>
 }
 
 /** Makes the folders of one case. */
-export function openStage(agent: TestedAgent, command: string, model: ScriptedModel): Stage {
+export function openStage(agent: TestedAgent, command: string, model: ScriptedModel, isSecond = false): Stage {
   const folder = mkdtempSync(join(cacheFolder, RUN_PREFIX))
   const [home, cwd] = [join(folder, 'home'), join(folder, 'project')]
   mkdirSync(home)
@@ -70,6 +72,7 @@ export function openStage(agent: TestedAgent, command: string, model: ScriptedMo
     launch: (goal, choices, limits) => host(choices).launch('agent', `${basename(folder)} ${goal}`, limits),
     host,
     git,
+    isSecond,
     signal: over.signal,
     close: async () => {
       over.abort()
