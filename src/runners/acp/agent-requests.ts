@@ -57,7 +57,11 @@ export async function answerPermission(
   if (questions !== undefined) {
     const answered = await askOwner(ask, formOf(questions), signal)
     if (answered?.action !== 'accept') return answered === undefined ? cancelled : choose(refusal)
-    return { ...choose(option('allow_once')), ...{ answers: answersOf(answered) } }
+    const response: RequestPermissionResponse & { readonly answers: object } = {
+      ...choose(option('allow_once')),
+      answers: answersOf(answered),
+    }
+    return response
   }
   const { kind, title } = updates.toolCall(toolCall)
   const policy = policyFor(permissions, kind)
