@@ -8,7 +8,7 @@ import type { TaskAdmission } from './task-admission.js'
 import type { Admission, AdmissionRefusal, TaskReport } from './registry-events.js'
 import type { Slots } from './slots.js'
 import { neededPool, type Joining } from './start-queue.js'
-import { endedLease, type TaskEntry } from './task-entry.js'
+import type { TaskEntry } from './task-entry.js'
 import type { HoldReason } from './task-queue.js'
 import { admittedRecord } from './task-record.js'
 import { isWaiting } from './task-status.js'
@@ -151,7 +151,7 @@ export class Admitter {
     const { history, changes, ledger } = this.#core
     const entry = newEntry(record, undefined, 0)
     if (record.delivery === 'owed') entry.repeatOf = repeatOf
-    if (deliveryId !== undefined && record.delivery === 'delivered') entry.lease = endedLease(deliveryId)
+    if (deliveryId !== undefined && record.delivery === 'delivered') entry.deliveredBy = deliveryId
     entry.isHandled = true
     changes.continueAfter(record.seq)
     history.add(entry)
@@ -199,6 +199,7 @@ function newEntry(record: AsyncTaskInfo, ref: TaskEntry['ref'], graceMs: number,
     graceMs,
     serial: place,
     lease: undefined,
+    deliveredBy: undefined,
     claims: undefined,
     isDisowned: false,
     isAccepted: false,

@@ -9,7 +9,6 @@ import type { ActiveTaskInfo, DeliveryStatus, OutputObject, Settlement } from '.
 import {
   byEnd,
   byRegistration,
-  endedLease,
   isOutstanding,
   isTerminal,
   type Lease,
@@ -233,10 +232,11 @@ export class Ledger {
    */
   repeat(deliveryId: string, entries: Iterable<TaskEntry>): boolean {
     const delivered = [...entries].filter(
-      ({ lease, record, isDisowned }) => lease?.id === deliveryId && record.delivery === 'delivered' && !isDisowned,
+      ({ deliveredBy, record, isDisowned }) =>
+        deliveredBy === deliveryId && record.delivery === 'delivered' && !isDisowned,
     )
     for (const entry of delivered) {
-      entry.lease = undefined
+      entry.deliveredBy = undefined
       entry.isAccepted = false
       entry.record = changedRecord(entry.record, { isRepeat: true })
       this.#options.onRepeated?.(entry)
@@ -332,7 +332,7 @@ export class Ledger {
     if (!isOutstanding(entry)) return
     if (delivery === 'leased') this.#takeOutOfLease(entry)
     else this.#accounts.remove(entry, 'owed')
-    entry.lease = deliveryId === undefined || lease?.id === deliveryId ? lease : endedLease(deliveryId)
+    entry.deliveredBy = deliveryId ?? lease?.id
     entry.repeatOf = undefined
     this.#setDelivery(entry, 'delivered', deliveryId)
     this.#options.onCleared(entry)

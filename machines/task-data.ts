@@ -25,6 +25,7 @@ export class TaskData<T> {
   take(entry: TaskEntry): T | undefined {
     const value = this.get(entry)
     entry.data?.delete(this)
+    if (entry.data?.size === 0) entry.data = undefined
     return value
   }
 }

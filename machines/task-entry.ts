@@ -12,8 +12,10 @@ export interface TaskEntry {
   graceMs: number | undefined
   /** The number of the registration, which is never reused. It orders tasks, and identifies the slot. */
   readonly serial: number
-  /** The lease on the result, or the last lease that delivered it. */
+  /** The open lease on the result. */
   lease: Lease | undefined
+  /** The id of the message that has delivered the result. */
+  deliveredBy: string | undefined
   /** The leases that want the result when it becomes owed, in order. The first of them takes it. */
   claims: Set<Lease> | undefined
   /** Whether the owner was released without an heir, so that nobody receives the result. */
@@ -64,14 +66,6 @@ export interface Lease {
   /** The questions in the message, if there are any. */
   readonly questions?: readonly OwedQuestion[]
 }
-
-/** Creates a lease that has already ended. Only its id is used. */
-export const endedLease = (id: string): Lease => ({
-  id,
-  exclusiveOwner: undefined,
-  entries: new Set(),
-  claimed: new Set(),
-})
 
 export const isRunning = (record: AsyncTaskInfo): record is RunningTaskInfo => holdsSlot(record.status)
 

@@ -34,18 +34,16 @@ import { createRegistryLogic, type RegistryRef, type RegistryTransitions } from 
 import { callContext } from '../isolation/call-context.js'
 import type { OnError } from '../isolation/error-report.js'
 import type { Inspect } from '../isolation/inspection.js'
-import { observerOf } from '../isolation/observed-clock.js'
 import { elapsedMs, type Clock } from '../system/clock.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import { AgentTasksError, TaskIdInUseError } from '../errors.js'
-import { ManagerOutbox } from '../isolation/manager-outbox.js'
+import { ManagerOutbox, type TimerLabels } from '../isolation/manager-outbox.js'
 import { estimateJsonChars } from '../data/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
 import type { PastIdCheck } from '../features/history/past-id-check.js'
 import type { Store, StoredDelivery, StoredFeatureState } from '../store/store.js'
 import { toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from '../features/limits/deadline-timer.js'
-import { DeliveryTimerLabels } from '../features/delivery/delivery-timer-labels.js'
 import { Features, type Feature, type FeatureMaker, type NameOf, type OwnerHold, type WaitReasons } from './feature.js'
 import { Persistence } from './recovery/persistence.js'
 import type { StoredRun } from './recovery/stored-run.js'
@@ -222,8 +220,7 @@ export class TaskRegistry {
       onNoted: (entry) => this.persistence?.noteChange(entry),
       ...(this.persistence && { onLaunched: (entry, admission) => this.#noteLaunch(entry, admission) }),
     })
-    const labels = observerOf(clock) && new DeliveryTimerLabels()
-    this.actor = createActor(this.#core.logic, { id: 'registry', ...this.#outbox.actorOptions(labels) })
+    this.actor = createActor(this.#core.logic, { id: 'registry', ...this.actorOptions() })
     this.batch(() => this.actor.start())
   }
 
@@ -238,6 +235,11 @@ export class TaskRegistry {
 
   get snapshot(): RegistrySnapshot {
     return this.actor.getSnapshot()
+  }
+
+  /** Returns the options of a root actor whose delays end in a batch. */
+  actorOptions(labels?: TimerLabels): ReturnType<ManagerOutbox<Notification>['actorOptions']> {
+    return this.#outbox.actorOptions(labels)
   }
 
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F {

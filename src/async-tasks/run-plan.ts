@@ -5,6 +5,7 @@ import type { IsolatedController } from '../isolation/isolated-controller.js'
 import type { Run } from '../engine/engine.js'
 import type { QueueTicket } from '../../machines/task-admission.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import { wasStopped } from '../../machines/task-status.js'
 import type { ResolvedRunner, PreviousTask, Runner } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { KeptParams, RunFields } from '../protocol/run-fields.js'
@@ -94,8 +95,9 @@ export class Runs implements Feature {
     this.unsettled.add(run)
   }
 
-  runEnded(_entry: TaskEntry, run: Run): void {
+  runEnded(entry: TaskEntry, run: Run): void {
     this.unsettled.delete(run)
+    if (currentRuns.get(entry) === run) currentRuns.take(entry)
   }
 
   /** Returns the context for code of a task: that of its launch, or that of the host if an earlier process has launched it. */
@@ -109,7 +111,7 @@ export class Runs implements Feature {
 
   #abort(entry: TaskEntry, reason: unknown): void {
     try {
-      controllers.get(entry)?.abort(reason)
+      controllers.take(entry)?.abort(reason)
     } catch (error) {
       this.#registry.report(error, { source: 'abort-listener', taskId: entry.record.id })
     }
@@ -123,8 +125,9 @@ export class Runs implements Feature {
   }
 
   ended(entry: TaskEntry): void {
-    plans.take(entry)
-    contexts.take(entry)
+    for (const data of [plans, contexts, runStates]) data.take(entry)
+    // A task that was stopped is aborted after this.
+    if (!wasStopped(entry.record.status)) controllers.take(entry)
   }
 }
 

@@ -33,6 +33,8 @@ export interface TestedAgent {
   readonly preset?: 'claude-code' | 'codex' | 'gemini' | 'opencode' | 'qwen-code' | 'copilot'
   /** Whether it prints a command only when the command has ended. */
   readonly showsEndedCommands?: boolean
+  /** Whether it says that its turn has ended when its API has failed, with the error as its answer. */
+  readonly answersErrors?: boolean
   /** Writes its settings into the new HOME, and returns its variables. */
   setUp(home: string, url: string): Variables
   runner(place: Place, choices: RunChoices): OutputRunner
@@ -273,6 +275,7 @@ export const AGENTS: readonly TestedAgent[] = [
     group: 'copilot',
     title: 'Copilot CLI',
     way: 'ACP',
+    answersErrors: true,
     setUp: copilotVariables,
     runner: overAcp({ args: ['--acp'], full: { configOptions: { allow_all: 'on' } } }),
   },

@@ -62,12 +62,7 @@ const TASK_STORY = [
 /** Two tasks in one registry that ended, were told, and kept to themselves what they were about. */
 function expectWholeStory(messages: readonly StatelyInspectionEvent[]): void {
   const received = { messages: [...messages], until: () => Promise.reject(new Error('all of it is here')) }
-  expect(treeOf(received).slice(0, 4)).toEqual([
-    'registry',
-    'registry > delivery.main',
-    'registry > task.a',
-    'registry > task.b',
-  ])
+  expect(treeOf(received).slice(0, 4)).toEqual(['registry', 'delivery.main', 'registry > task.a', 'registry > task.b'])
   for (const id of ['a', 'b']) expect(storyOf(received, `task.${id}`)).toEqual(TASK_STORY)
   expect(storyOf(received, 'registry').filter((what) => what.startsWith('xstate.done.actor.task.'))).toEqual([
     'xstate.done.actor.task.a',

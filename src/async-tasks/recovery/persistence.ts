@@ -550,7 +550,7 @@ export class Persistence implements DeliveryObserver {
       ...omitUndefined({ completedAt, deadlineAt }),
       record: {
         ...(isReduced ? reducedRecord(record) : storedRecord(record)),
-        ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),
+        ...(delivery === 'delivered' && omitUndefined({ [DELIVERED_BY]: entry.deliveredBy })),
         ...(entry.repeatOf !== undefined && { [REPEAT_OF]: entry.repeatOf }),
       },
       ...writeRun(record.questions === undefined ? run : this.#withQuestions(run, entry), hasEnded(status), isReduced),

@@ -6,6 +6,7 @@ import { accepting } from './accepting.js'
 import { isOwing } from './leases.js'
 import { omitUndefined } from '../../data/omit-undefined.js'
 import { deliveryStates } from './delivery-states.js'
+import { DeliveryTimerLabels } from './delivery-timer-labels.js'
 import { pushSubscribers } from './push-subscribers.js'
 import { wakeUps } from './wake-ups.js'
 import { map, merge, Subject, type Subscription } from 'rxjs'
@@ -22,6 +23,7 @@ import {
 import type { QuestionRef } from '../../../machines/owed-questions.js'
 import type { TurnLease } from '../../isolation/current-turn.js'
 import { callContext, type CallContext } from '../../isolation/call-context.js'
+import { observerOf } from '../../isolation/observed-clock.js'
 import { isolateAbortListeners } from '../../isolation/isolated-signal.js'
 import {
   aFunction,
@@ -260,9 +262,11 @@ export class AsyncTaskAutoTrigger {
   #start(): void {
     const id = `delivery.${this.#owner}`
     const input = { timing: this.#timing(), host: this.#host }
-    const delivery = createActor(this.#machine, { id, input, parent: this.#registry.actor })
-    this.#delivery = delivery
     const { clock } = this.#registry
+    // XState looks through all timers of a system when an actor stops. So each delivery is a system of its own.
+    const labels = observerOf(clock) && new DeliveryTimerLabels()
+    const delivery = createActor(this.#machine, { id, input, ...this.#registry.actorOptions(labels) })
+    this.#delivery = delivery
     // A delivery in progress continues after unsubscribing, but ends with the registry.
     const state = this.#registry.use(deliveryStates).open(this.#owner, clock, () => this.#close())
     delivery.subscribe({

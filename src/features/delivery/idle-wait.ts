@@ -21,8 +21,8 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
     let timer: LongTimer | undefined
     let isReported = false
     const report = (): void => {
-      isReported = true
       for (const forgotten of forgottenOwners(registry, owner)) {
+        isReported = true
         const message =
           `onIdle may never resolve: ${ledger.countOf('owed', forgotten)} result(s) are owed to ${forgotten}, and no subscriber delivers them. ` +
           'Subscribe an auto-trigger, use beforeTurn or withTurn, or wait for the tasks.'
@@ -36,7 +36,7 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
         subscription.unsubscribe()
         stopWatching?.()
         resolve()
-      } else if (!isReported && forgottenOwners(registry, owner).length > 0) {
+      } else if (!isReported && mayBeStuck(registry, owner)) {
         timer = setLongTimeout(registry.clock, report, PATIENCE_MS, { name: 'warning of onIdle', kind: 'deadline' })
       }
     }
@@ -60,15 +60,15 @@ function heldBy({ ledger }: TaskRegistry, turn: TurnMarker | undefined, owner: s
   return new Set(held.filter(({ record }) => owner === undefined || record.owner === owner)).size
 }
 
-/**
- * Returns the owners whose results nobody receives. Returns an empty array while a task runs or a message is in flight, because the wait is not stuck
- * yet.
- */
-function forgottenOwners(registry: TaskRegistry, owner: string | undefined): string[] {
-  const { ledger } = registry
-  const subscribers = registry.use(pushSubscribers)
+/** Whether results are owed while no task runs or waits to start and no message is in flight. */
+function mayBeStuck({ ledger }: TaskRegistry, owner: string | undefined): boolean {
   const owed = ledger.countOf('owed', owner)
-  if (owed === 0 || ledger.outstanding(owner) > owed) return []
-  const owners = owner === undefined ? [...ledger.countsByOwner('owed').keys()] : [owner]
+  return owed > 0 && ledger.outstanding(owner) === owed
+}
+
+/** Returns the owners whose results nobody receives. */
+function forgottenOwners(registry: TaskRegistry, owner: string | undefined): string[] {
+  const subscribers = registry.use(pushSubscribers)
+  const owners = owner === undefined ? [...registry.ledger.countsByOwner('owed').keys()] : [owner]
   return owners.filter((name) => !subscribers.has(name))
 }

@@ -25,10 +25,10 @@ const page = {
     const { promise, resolve } = openGate()
     gates.set(id, resolve)
     const input = { id, subagentName: 'helper', goalPrompt: `PROMPT of ${id}` }
-    tasks.getAsyncTaskManager().launch(input, async ({ goalPrompt }, { append }) => {
+    tasks.getAsyncTaskManager().launch(input, async ({ goal }, { append }) => {
       append('PRINTED')
       await promise
-      return { final_message: `OUTPUT for ${goalPrompt}` }
+      return { final_message: `OUTPUT for ${goal}` }
     })
   },
   finish: (id) => gates.get(id)(),

@@ -180,3 +180,19 @@ it('A7: what was kept of a task goes with its record, also for those that hold a
   expect(manager.getTask('a')).toBeUndefined()
   expect(entry?.data).toBeUndefined()
 })
+
+it.each(['without a store', 'with a store'])('A7: a record that is kept lets go of its run (%s)', async (store) => {
+  const { launch, manager, runs } = limitedTasks(store === 'with a store' ? { store: memoryStore() } : {})
+  const context = await (async () => {
+    await launch('a')
+    const [run] = runs.splice(0)
+    if (run === undefined) expect.unreachable()
+    await run.end()
+    manager.lease()?.acknowledge()
+    return new WeakRef(run.context)
+  })()
+  forget()
+  expect(await isCollected(context)).toBe(true)
+  expect(manager.getTask('a')?.delivery).toBe('delivered')
+  expect(manager.registry.history.get('a')?.lease).toBeUndefined()
+})

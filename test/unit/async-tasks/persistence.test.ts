@@ -212,7 +212,7 @@ it('K6: the row of an ended task has its program and the message that delivered 
   const program = { identity: { pid: 5, startedAt: 'then' }, token: 't' } as never
   persistence.launch(entry, { attempt: 1, deadlineAt: undefined, run: { graceMs: 3, key: 'k', program } })
   expect(persistence.runOf(entry).key).toBe('k')
-  entry.lease = { id: 'm' } as never
+  entry.deliveredBy = 'm'
   status(entry, 'running', 'completed')
   expect((await tasks())[0]?.run).toEqual({ program })
   expect((await tasks())[0]?.record).not.toHaveProperty('deliveredBy')

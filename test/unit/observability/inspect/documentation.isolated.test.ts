@@ -44,7 +44,7 @@ it('shows a host and its task', async () => {
   await import('../../../../docs/examples/inspect-host.js')
   expect(log).toHaveBeenCalledOnce()
   await received.until((message) => message.type === '@xstate.snapshot' && message.event.type === 'registry.dispose')
-  expect(treeOf(received).slice(0, 2)).toEqual(['registry', 'registry > delivery.main'])
+  expect(treeOf(received).slice(0, 2)).toEqual(['registry', 'delivery.main'])
 })
 
 it('shows a server, its lane and its task', async () => {

@@ -101,7 +101,20 @@ it.each([
 /** Text fields of machines and records that were reviewed and are not content. */
 const REVIEWED = new Set([
   ...['type', 'id', 'actorId', 'taskId', 'instanceId', 'subagentName', 'owner', 'status', 'delivery', 'value', 'code'],
-  ...['deliveryId', 'taskIds', 'heir', 'reservationId', 'name', 'tags', 'kind', 'from', 'to', 'task', 'src'],
+  ...[
+    'deliveryId',
+    'deliveredBy',
+    'taskIds',
+    'heir',
+    'reservationId',
+    'name',
+    'tags',
+    'kind',
+    'from',
+    'to',
+    'task',
+    'src',
+  ],
   ...['initial', 'active', 'running', 'holding', 'gathering', 'delivering', 'connecting', 'connected', 'connection'],
   ...['phase', 'pruning'],
 ])
