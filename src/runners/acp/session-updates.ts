@@ -36,6 +36,7 @@ const toolFields = lazily(() => ({
   title: z.string().nullish(),
   kind: z.enum(TOOL_KINDS).nullish().catch(undefined),
   status: z.string().nullish(),
+  rawInput: z.object({ command: z.string() }).nullish().catch(undefined),
 }))
 
 /** The kinds of `session/update` that are used. Other updates, and malformed ones, are ignored. */
@@ -82,6 +83,12 @@ export const oneLine = (text: string, maxChars = MAX_TITLE_CHARS): string =>
       .trim(),
     maxChars,
   )
+
+/** The title of a tool with its command. Copilot CLI 1.0.102 has only a description in the title. */
+const withCommand = ({ kind, title }: ToolCallInfo, command: string | undefined): string => {
+  const line = oneLine(command ?? '')
+  return kind !== 'execute' || line === '' || title.includes(line) ? title : `${title}: ${line}`
+}
 
 /** @param maxBytes the maximum size of a message that is kept, in bytes */
 export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, maxBytes: number): SessionUpdates {
@@ -150,10 +157,11 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
         default: {
           const known = tools.get(update.toolCallId)
           const tool = toolCall(update)
-          const isPlaceholder = known === undefined && update.status === 'pending'
+          const command = update.rawInput?.command
+          const isPlaceholder = known === undefined && update.status === 'pending' && command === undefined
           keepTool(update.toolCallId, { ...tool, isShown: !isPlaceholder })
           isNewMessage = true
-          const line = `[${tool.kind}] ${tool.title}`
+          const line = `[${tool.kind}] ${withCommand(tool, command)}`
           if (update.status === 'failed') appendLine(`${line}: failed`)
           else if (!isPlaceholder && known?.isShown !== true) appendLine(line)
         }

@@ -113,6 +113,18 @@ describe('updates', () => {
     await runAgent({ acts }, {}, context)
     expect(context.output()).toBe('[execute] touch x\ndone')
   })
+
+  it('a pending call with a command is shown at once, with the command that its title lacks', async () => {
+    const context = createRunContext()
+    const call = { toolCallId: 'a', kind: 'execute', title: 'Makes a file', rawInput: { command: 'touch x' } }
+    const acts = [
+      ['update', { sessionUpdate: 'tool_call', ...call, status: 'pending' }],
+      ['update', { sessionUpdate: 'tool_call_update', toolCallId: 'a', status: 'completed' }],
+      ['say', 'done'],
+    ] as const
+    await runAgent({ acts }, {}, context)
+    expect(context.output()).toBe('[execute] Makes a file: touch x\ndone')
+  })
 })
 
 describe('an error of the API', () => {
