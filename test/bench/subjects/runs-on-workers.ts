@@ -11,7 +11,7 @@ export interface RunsLoad {
 }
 
 const CONCURRENCY = 16
-const PAYLOAD = { id: 'agent-1', subagentName: 'research', goalPrompt: 'look into it', params: { depth: 2 } }
+const PAYLOAD = { id: 'agent-1', subagentName: 'research', goalPrompt: 'look into it' }
 const OUTPUT = { final_message: 'done' }
 
 /** Does an operation so often, so many at once, and notes how long each took. */
