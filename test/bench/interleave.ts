@@ -65,7 +65,13 @@ async function addRounds(
 
 async function startWarm(spec: BuiltSubjectSpec, { warmMs, roundMs }: Effort): Promise<Runner> {
   const worker = await startWorker(spec)
-  await worker.ask({ do: 'warm', forMs: warmMs, roundMs })
+  try {
+    await worker.ask({ do: 'warm', forMs: warmMs, roundMs })
+  } catch (error) {
+    // A worker that goes on, for example with a Redis of its own, would keep the benchmark from ending.
+    await worker.close()
+    throw error
+  }
   return { round: () => runRound(worker), close: () => worker.close() }
 }
 
