@@ -46,7 +46,7 @@ async function runningCommand(stage: Stage, limits: { readonly timeoutMs?: numbe
   return task
 }
 
-const launchAndResult: AgentCase = {
+export const launchAndResult: AgentCase = {
   name: 'goal to result',
   run: async (stage) => {
     const startedAt = Date.now()

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { format, resolveConfig } from 'prettier'
 import { AGENTS, type TestedAgent } from './agents.js'
-import { CASES, type AgentCase } from './cases.js'
+import { CASES, launchAndResult, type AgentCase } from './cases.js'
 import { cacheFolder, install, pinned, type InstalledProgram } from './install.js'
 import { startScriptedModel } from './model/server.js'
 import { agentsPage } from './page.js'
@@ -70,20 +70,22 @@ const cells = rows.reduce((sum, row) => sum + Object.keys(row.cells).length, 0)
 console.log(`agents: ${cells - failed} passed, ${failed} failed, ${Math.round((Date.now() - startedAt) / 1000)} s`)
 process.exitCode = failed === 0 ? 0 : 1
 
-/** Writes the page from the cells of this run, and for other agents and cases from those of earlier runs. */
+/**
+ * Writes the page from the cells of this run, and for other agents and cases from those of earlier runs. It leaves out agents that never had a result, and
+ * says of other missing cells that they were not tried.
+ */
 async function writePage(): Promise<void> {
-  const missing = missingCells(keptRows())
-  if (missing.length > 0) {
-    console.log(`agents: did not write docs/agents.md, because these cells are missing:\n${missing.join('\n')}`)
-    return
-  }
+  const kept = keptRows()
+  const seen = kept.filter(({ cells }) => cells[launchAndResult.name] !== undefined)
+  const missing = missingCells(kept)
+  if (missing.length > 0) console.log(`agents: these cells are missing:\n${missing.join('\n')}`)
   const page = agentsPage(
-    keptRows(),
+    seen,
     CASES.map(({ name }) => name),
   )
   const file = fileURLToPath(new URL('../../docs/agents.md', import.meta.url))
   writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }))
-  console.log('agents: wrote docs/agents.md')
+  console.log(`agents: wrote docs/agents.md, with ${seen.length} of ${kept.length} agents`)
 }
 
 /** A case that fails is tried once more: it has a time limit, and starts a large program on a machine that may be busy. Both tries are printed. */
