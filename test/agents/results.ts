@@ -1,4 +1,4 @@
-/** The cells of earlier runs with the pinned versions, which the cache keeps. A run of some agents so needs only these. */
+/** The cells of earlier runs with the pinned versions, which the cache keeps, so that a run of some agents can write the page of all. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AGENTS } from './agents.js'
