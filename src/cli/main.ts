@@ -1,11 +1,22 @@
 #!/usr/bin/env node
 /** The program `agent-tasks`. */
-import { text } from 'node:stream/consumers'
-import { packageVersion } from '../system/version.js'
-import { endOnBrokenPipe } from './broken-pipe.js'
-import { runProgram } from './program.js'
+import { argv, env, stderr, stdin, stdout } from 'node:process'
 
-const { stdout, stderr, env, stdin } = process
-const args = process.argv.slice(2)
-endOnBrokenPipe(args[0], { stdout, stderr })
-process.exitCode = await runProgram(args, { stdout, stderr, env, readStdin: () => text(stdin) }, packageVersion)
+const args = argv.slice(2)
+if (args[0] === 'hook') {
+  // Clients run it at the end of each turn, so it loads nothing else.
+  const { runHookCommand } = await import('../features/hooks/hook-command.js')
+  const output = await runHookCommand(args.slice(1))
+  stderr.write(output.stderr ?? '')
+  stdout.write(output.stdout)
+  process.exitCode = output.exitCode ?? 0
+} else {
+  const [{ text }, { packageVersion }, { endOnBrokenPipe }, { runProgram }] = await Promise.all([
+    import('node:stream/consumers'),
+    import('../system/version.js'),
+    import('./broken-pipe.js'),
+    import('./program.js'),
+  ])
+  endOnBrokenPipe(args[0], { stdout, stderr })
+  process.exitCode = await runProgram(args, { stdout, stderr, env, readStdin: () => text(stdin) }, packageVersion)
+}

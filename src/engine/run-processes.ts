@@ -14,6 +14,7 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { elapsedMs, systemClock } from '../system/clock.js'
+import { withoutClientVariables } from './client-variables.js'
 import { hasGroups, killAtExit, leadGroup, type ProcessGroup } from './process-group.js'
 import { newRunToken, RUN_TOKEN } from './run-token.js'
 import { lookUntilGone, sendSignal, systemProcesses, TokenScan, type RunProcess } from './token-scan.js'
@@ -55,7 +56,7 @@ export class RunProcesses {
   }
 
   environment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-    return { ...env, [RUN_TOKEN]: this.token }
+    return { ...withoutClientVariables(env), [RUN_TOKEN]: this.token }
   }
 
   /** Takes the program of the run, which was started with `detached: hasGroups` and the environment of this run. */

@@ -8,6 +8,7 @@ import { messaging } from './questions/inbox.js'
 import { runWaits } from './named-slots/run-waits.js'
 import { steps } from './steps/steps.js'
 import { storedRates } from './named-slots/stored-rates.js'
+import { hookDeliveries } from './hooks/hook-deliveries.js'
 import { keptTurns } from './kept-turns/kept-turns.js'
 import { turnLaunches } from './kept-turns/turn-launches.js'
 import { idleLimits } from './idle-limits/idle-limits.js'
@@ -65,6 +66,7 @@ const afterHandlers: Features = [
   monitors,
   keptTurns,
   turnLaunches,
+  hookDeliveries,
 ]
 
 export const features: Features = [...beforeHandlers, taskEvents, ...afterHandlers]

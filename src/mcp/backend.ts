@@ -174,11 +174,12 @@ export function createBackend(options: McpServerOptions = {}): Backend {
 
 /**
  * Creates a backend whose work begins later (`begin`). Until then no task of the store is touched, and nothing is started.
+ * @param conversationKey returns the session key of the client's conversation when the work begins. Default: unknown
  * @throws INVALID_INPUT for an invalid configuration
  * @throws StoreError when the store cannot be read
  * @throws INVALID_SETTING for a setting that needs a store, when there is none
  */
-export function prepareBackend(options: McpServerOptions = {}): Backend {
+export function prepareBackend(options: McpServerOptions = {}, conversationKey?: () => string | undefined): Backend {
   const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock, telemetry } = options
   const { taskManager: cluster, untrusted } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
@@ -197,7 +198,9 @@ export function prepareBackend(options: McpServerOptions = {}): Backend {
   // While the configuration is not trusted, its subagents are unknown. Opening the store would end the stored tasks of unknown subagents, so the store
   // stays closed.
   const session =
-    untrusted === undefined ? createSession(config, { ...options, folder, projectFolder }, clock) : undefined
+    untrusted === undefined
+      ? createSession(config, { ...options, folder, projectFolder, ...omitUndefined({ conversationKey }) }, clock)
+      : undefined
   session?.check()
   const pool = createInstancePool(config.instances, { folder, clock, log })
   const taskManager = new TaskManager({

@@ -5,6 +5,7 @@
 import { OwnerFeed } from '../async-tasks/owner-feed.js'
 import { AsyncTaskReminderService } from '../features/delivery/reminder-service.js'
 import type { Backend } from './backend.js'
+import type { ClientIdentity } from './client-identity.js'
 import { Confirmations } from './confirmations.js'
 import { Elicitations } from './elicitations.js'
 import { FOLLOW_UPS } from './follow-ups.js'
@@ -31,6 +32,8 @@ interface Work {
 
 export interface McpApp {
   readonly backend: Backend
+  /** Which conversation the server serves. Undefined over HTTP. */
+  readonly identity: ClientIdentity | undefined
   /** Reading it before the work has begun throws. */
   readonly work: Work
   /** The same as `work.tasks`. */
@@ -54,6 +57,7 @@ export interface McpApp {
 export function createMcpApp(
   backend: Backend,
   createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),
+  identity?: ClientIdentity,
 ): McpApp {
   let begun: Work | undefined
   const waiting = new Set<() => void>()
@@ -86,6 +90,7 @@ export function createMcpApp(
   if (backend.hasBegun) begin()
   return {
     backend,
+    identity,
     get work() {
       if (begun === undefined) throw new Error('The work of the server has not begun.')
       return begun

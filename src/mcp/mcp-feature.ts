@@ -1,9 +1,13 @@
 /** What a feature adds to the MCP server. `mcp-features.ts` lists the features. */
+import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
+import type { Caller } from './callers.js'
+import type { ClientIdentity } from './client-identity.js'
+import type { McpApp } from './mcp-app.js'
 
 export interface McpFeature {
   /** Returns options of the manager. `folder` is the directory that relative paths of the configuration start from. */
@@ -11,6 +15,48 @@ export interface McpFeature {
   /** Returns what its tools need. */
   readonly toolSetting?: (config: AgentConfig, folder: string) => Partial<ToolSetting>
   readonly connect?: (manager: AsyncTaskManager, clients: Clients) => void
+  /** Returns its part of the connection of one client. */
+  readonly ofConnection?: (connection: Connection) => ConnectionPart
+}
+
+/** The connection of one client. */
+export interface Connection {
+  readonly app: McpApp
+  readonly caller: Caller
+  /** Which conversation of which client it is. Undefined over HTTP. */
+  readonly identity: ClientIdentity | undefined
+  /** Whether it lasts longer than one request. */
+  readonly isLasting: boolean
+}
+
+/** A call of a tool. `meta` is the `_meta` of its parameters. */
+export interface ToolRequest {
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+  readonly meta: Readonly<Record<string, unknown>>
+}
+
+/** For whom a call of a tool is, and with which arguments. */
+export interface RoutedCall {
+  readonly owner: string
+  readonly args: Readonly<Record<string, unknown>>
+}
+
+/** The part of a feature in the connection of one client. */
+export interface ConnectionPart {
+  /** The client has said its name (`clientInfo`). Called again with each request of 2026-07-28. */
+  named(clientName: string): void
+  /** Decides to which conversation of the client a call of a tool belongs. */
+  route(request: ToolRequest): RoutedCall
+  /**
+   * Answers a call of a tool that is in no list; undefined if it is none of this feature.
+   * @returns the answer, and a function that is called with whether the answer was written to the client
+   */
+  call(
+    request: ToolRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly result: CallToolResult; readonly end: (isWritten: boolean) => void }> | undefined
+  close(): void
 }
 
 export interface Clients {

@@ -1,16 +1,23 @@
 /** The MCP server object of one client, on the SDK's low-level `Server`: tools, resources, a prompt, and tasks. */
-import { ProtocolError, ProtocolErrorCode, type CallToolResult } from '@modelcontextprotocol/server'
+import { ProtocolError, ProtocolErrorCode, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server'
 import { describeFailure } from '../protocol/outcomes.js'
 import { preview } from '../data/preview.js'
 import { packageVersion } from '../system/version.js'
 import { registerPrompt } from './background-tasks-prompt.js'
 import { guardTools, type Caller } from './callers.js'
 import { assumedExchange, type FindExchange } from './exchange.js'
-import { canElicit, createLowLevelServer, type HandlerRegistry, type LowLevelServer } from './low-level-server.js'
+import {
+  canElicit,
+  clientNameOf,
+  createLowLevelServer,
+  type HandlerRegistry,
+  type LowLevelServer,
+} from './low-level-server.js'
 import type { McpApp } from './mcp-app.js'
 import { registerTasks } from './mcp-tasks.js'
 import { instructionsFor } from './instructions.js'
-import { listed, toToolResult } from './mcp-tool.js'
+import { mcpFeatures } from './mcp-features.js'
+import { listed, toToolResult, type McpTool } from './mcp-tool.js'
 import { feedResources, registerResources, registerTemplates, taskIdOf, taskOf, taskUri } from './resources.js'
 import { createTaskProgress } from './task-progress.js'
 import { TASKS_CAPABILITY } from './tasks-2025.js'
@@ -39,12 +46,11 @@ export function createMcpServer(
 ): LowLevelServer {
   const { backend } = app
   const is2025 = delivery === 'subscribe'
-  const { owner, isAnonymous, isLocal } = caller
-  // A client on another machine has its project there, so only local clients are asked for it.
-  const own = app.createTools(owner, isLocal === true ? () => projectOf(server) : undefined)
-  const tools = isAnonymous ? guardTools(own, backend.manager) : own
-  const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const offered = tools.filter(({ isListed = true }) => isListed)
+  const { owner, isAnonymous } = caller
+  const toolsOf = cachedTools(app, caller, () => server)
+  const offered = [...toolsOf(owner).values()].filter(({ isListed = true }) => isListed)
+  const connection = { app, caller, identity: app.identity, isLasting: delivery !== 'none' }
+  const parts = mcpFeatures.flatMap(({ ofConnection }) => ofConnection?.(connection) ?? [])
   const server = createLowLevelServer(
     { name: 'agent-tasks', title: 'agent-tasks', version: packageVersion },
     {
@@ -59,11 +65,32 @@ export function createMcpServer(
     },
   )
   const taskProgress = createTaskProgress(server, app, owner)
-  server.setRequestHandler('tools/list', () => ({ tools: offered.map((tool) => listed(tool, is2025)) }))
+  const named = (context?: ServerContext): void => {
+    const clientName = clientNameOf(server, context)
+    if (clientName !== undefined) for (const part of parts) part.named(clientName)
+  }
+  server.oninitialized = () => named()
+  server.setRequestHandler('tools/list', (_request, context) => {
+    named(context)
+    return { tools: offered.map((tool) => listed(tool, is2025)) }
+  })
   server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const { name, arguments: args = {}, task } = params as typeof params & { readonly task?: object }
+    named(context)
+    const { name, arguments: given = {}, task } = params as typeof params & { readonly task?: object }
+    const request = { name, args: given, meta: (context.mcpReq._meta ?? {}) as Readonly<Record<string, unknown>> }
+    const unlisted = firstOf(parts, (part) => part.call(request, context.mcpReq.signal))
+    if (unlisted !== undefined) {
+      const exchange = exchangeOf(context)
+      const { result, end } = await unlisted
+      exchange.onEnd(end)
+      return result
+    }
     if (backend.untrusted !== undefined) return refuseCall(backend.untrusted, task !== undefined)
-    const tool = byName.get(name)
+    const { owner: callOwner, args } = parts.reduce((call, part) => part.route({ ...request, ...call }), {
+      owner,
+      args: given,
+    })
+    const tool = toolsOf(callOwner).get(name)
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
@@ -74,7 +101,7 @@ export function createMcpServer(
     const callee = {
       tool,
       app,
-      caller,
+      caller: callOwner === owner ? caller : { ...caller, owner: callOwner },
       is2025,
       asTask: task !== undefined,
       taskProgress,
@@ -91,13 +118,39 @@ export function createMcpServer(
     offered.map(({ name }) => name),
   )
   registerTasks({ server, working, app, owner, exchangeOf, is2025 })
-  const stops = [() => taskProgress.close()]
+  const stops = [() => taskProgress.close(), ...parts.map((part) => () => part.close())]
   if (is2025) stops.push(app.whenBegun(() => app.tasks.notify(server, owner)))
   if (delivery !== 'none') stops.push(sendChanges(server, working, app, owner, delivery))
   server.onclose = () => {
     for (const stop of stops) stop()
   }
   return server
+}
+
+/** Returns the tools of an owner by their names. A connection may have several owners. */
+function cachedTools(
+  app: McpApp,
+  { isAnonymous, isLocal }: Caller,
+  serverOf: () => LowLevelServer,
+): (owner: string) => ReadonlyMap<string, McpTool> {
+  const byOwner = new Map<string, ReadonlyMap<string, McpTool>>()
+  return (owner) => {
+    const known = byOwner.get(owner)
+    if (known !== undefined) return known
+    // A client on another machine has its project there, so only local clients are asked for it.
+    const own = app.createTools(owner, isLocal === true ? () => projectOf(serverOf()) : undefined)
+    const tools = new Map((isAnonymous ? guardTools(own, app.backend.manager) : own).map((tool) => [tool.name, tool]))
+    byOwner.set(owner, tools)
+    return tools
+  }
+}
+
+function firstOf<Item, Value>(items: readonly Item[], find: (item: Item) => Value | undefined): Value | undefined {
+  for (const item of items) {
+    const value = find(item)
+    if (value !== undefined) return value
+  }
+  return undefined
 }
 
 /** Registers handlers that begin the work of the server, unless it has begun. */

@@ -5,7 +5,7 @@ import { InvalidSettingError } from '../errors.js'
 import { storeUrlAt } from '../store/locations/store-url.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { sessionFolder } from '../store/sessions/session-folder.js'
-import { sessionStore, type SessionOfStore } from '../store/sessions/session-store.js'
+import { sessionStore, type SessionOfStore, type SessionStore } from '../store/sessions/session-store.js'
 import { ownedSession } from '../store/sessions/owned-session.js'
 import type { OpenStore } from '../store/open-store.js'
 import type { StoredTask } from '../store/store.js'
@@ -19,6 +19,8 @@ export interface SessionOptions {
   readonly folder: string
   /** The default of `session`. */
   readonly projectFolder: string
+  /** Returns the key of the client's conversation, which is used in place of `projectFolder` if it is known when the store is opened. */
+  readonly conversationKey?: () => string | undefined
 }
 
 /** Where a session is stored: in a folder, or at a URL. */
@@ -57,13 +59,41 @@ export function createSession(config: AgentConfig, options: SessionOptions, cloc
       const expected = 'a folder; open a store on a server first: { store: await openStore(postgresStore({ … })) }'
       throw new InvalidSettingError('store', '(a URL)', expected)
     }
-    return sessionStore(sessionFolder(place.folder, place.key), isKept)
+    const { folder, key } = place
+    const hasKey = (options.session ?? config.session) !== undefined
+    return laterSession(() =>
+      sessionStore(sessionFolder(folder, (hasKey ? undefined : options.conversationKey?.()) ?? key), isKept),
+    )
   }
   const expected = 'no value without a store; set --store, or store in the configuration'
   refuseSurviving(config, expected)
   const session = options.session ?? config.session
   if (session !== undefined) throw new InvalidSettingError('session', session, expected)
   return undefined
+}
+
+/** A session whose key is known only when it is opened. */
+function laterSession(make: () => SessionStore): SessionOfStore {
+  let made: SessionStore | undefined
+  const session = (): SessionStore => (made ??= make())
+  return {
+    get name() {
+      return session().name
+    },
+    get directory() {
+      return session().directory
+    },
+    get history() {
+      return session().history
+    },
+    get earlierTasks() {
+      return session().earlierTasks
+    },
+    check: () => make().check(),
+    open: () => session().open(),
+    write: (changes, onDelay) => session().write(changes, onDelay),
+    close: () => made?.close(),
+  }
 }
 
 /** @throws INVALID_SETTING if a subagent has `survivesHost` */

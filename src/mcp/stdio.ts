@@ -7,6 +7,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { checkOptions, objectWith } from '../protocol/option-checks.js'
 import { prepareBackend, serverOptionTypes, type Backend, type McpServerOptions } from './backend.js'
 import { STDIO_OWNER } from './callers.js'
+import { ClientIdentity } from './client-identity.js'
 import { AnsweringStdioTransport } from './exchange.js'
 import { createMcpApp } from './mcp-app.js'
 import { createMcpServer } from './mcp-server.js'
@@ -48,11 +49,16 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
     output: objectWith('a stream', 'on', 'write'),
   })
   const { input = process.stdin, output = process.stdout } = options
-  const app = createMcpApp(prepareBackend(options))
+  const identity = new ClientIdentity()
+  const app = createMcpApp(
+    prepareBackend(options, () => identity.key),
+    undefined,
+    identity,
+  )
   const { log } = app.backend
   app.whenBegun(() => {
     const { manager } = app.backend
-    // The store may have tasks from a server over HTTP, with other owners. This client gets them.
+    // The store may have tasks of other conversations of this client, and from a server over HTTP. This conversation gets them.
     const owners = new Set(manager.getAllTasks().map(({ owner }) => owner))
     for (const owner of owners) manager.releaseOwner(owner, { to: STDIO_OWNER })
     return () => undefined

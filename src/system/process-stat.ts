@@ -6,6 +6,8 @@ export interface ProcessStat {
   readonly name: string
   /** One letter: `Z` is a zombie, `X` a process that is being removed. */
   readonly state: string
+  /** The id of the process that started it, or that has taken it over. */
+  readonly parent: number
   /** The id of its process group. */
   readonly group: number
   /** Whether it is a thread of the kernel, which runs no program. */
@@ -28,10 +30,11 @@ export function readStat(pid: number | string): ProcessStat | undefined {
   // The name is in parentheses and may contain any character. So the other fields are read after the last parenthesis.
   const end = stat.lastIndexOf(')')
   const fields = stat.slice(end + 2).split(' ')
-  const [state = '', , group] = fields
+  const [state = '', parent, group] = fields
   return {
     name: stat.slice(stat.indexOf('(') + 1, end),
     state,
+    parent: Number(parent),
     group: Number(group),
     isOfKernel: Math.floor(Number(fields[6]) / KERNEL_THREAD) % 2 === 1,
     start: fields[19] ?? '',

@@ -1,6 +1,6 @@
 /** OpenAI's Responses API. */
 import { fieldOf, isObject, listOf, textOf, type Json } from './json.js'
-import type { Answer, Entry, ModelRequest } from './script.js'
+import type { Answer, Entry, ModelRequest, OfferedTool } from './script.js'
 import type { Dialect } from './dialect.js'
 
 const USAGE = {
@@ -22,14 +22,32 @@ function entryOf(item: unknown): readonly Entry[] {
   return [{ role, text: typeof text === 'string' ? text : text.join('\n') }]
 }
 
+/** Separates the name of a namespace from that of a tool in it. Codex offers the tools of MCP servers in namespaces. */
+const SEPARATOR = '__'
+
+const toolsIn = (tool: Json): readonly OfferedTool[] => {
+  const { name, type, tools, parameters = {} } = tool
+  if (type !== 'namespace') return [{ name: textOf(name), parameters: parameters as Json }]
+  return listOf(tools)
+    .filter(isObject)
+    .flatMap(toolsIn)
+    .map((inside) => ({ ...inside, name: `${textOf(name)}${SEPARATOR}${inside.name}` }))
+}
+
+/** The namespace and the name of a tool of an MCP server. */
+function qualified(name: string): { readonly name: string; readonly namespace?: string } {
+  const at = name.lastIndexOf(SEPARATOR)
+  return name.startsWith('mcp__') && at > 'mcp'.length
+    ? { namespace: name.slice(0, at), name: name.slice(at + SEPARATOR.length) }
+    : { name }
+}
+
 function read(body: Json): ModelRequest {
   const { input } = body
   return {
     model: textOf(body['model']),
     isStreamed: body['stream'] === true,
-    tools: listOf(body['tools'])
-      .filter(isObject)
-      .map((tool) => ({ name: textOf(tool['name']), parameters: (tool['parameters'] ?? {}) as Json })),
+    tools: listOf(body['tools']).filter(isObject).flatMap(toolsIn),
     entries: typeof input === 'string' ? [{ role: 'user', text: input }] : listOf(input).flatMap(entryOf),
   }
 }
@@ -37,7 +55,7 @@ function read(body: Json): ModelRequest {
 function itemOf(answer: Answer, id: string): Json {
   if (answer.kind === 'call') {
     const { name, input } = answer
-    const call = { id: `fc_${id}`, call_id: `call_${id}`, name, arguments: JSON.stringify(input) }
+    const call = { id: `fc_${id}`, call_id: `call_${id}`, ...qualified(name), arguments: JSON.stringify(input) }
     return { type: 'function_call', status: 'completed', ...call }
   }
   const text = answer.kind === 'text' ? answer.text : ''

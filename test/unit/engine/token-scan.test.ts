@@ -62,7 +62,9 @@ function tableOf(processes: Record<number, Listed>, counts: { forks?: number; ma
     },
     stat: (pid) => {
       const listed = table.get(pid)
-      return listed && { name: 'sleep', state: 'S', group: pid, isOfKernel: false, start: '1', ...listed.stat }
+      return (
+        listed && { name: 'sleep', state: 'S', parent: 1, group: pid, isOfKernel: false, start: '1', ...listed.stat }
+      )
     },
     forks: () => counts.forks,
     maxPid: () => counts.maxPid,

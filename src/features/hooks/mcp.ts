@@ -1,0 +1,222 @@
+/**
+ * The hooks of MCP clients. A client calls two tools that are in no list (`agent_tasks_stop`, `agent_tasks_prompt`), or runs `agent-tasks hook`, which
+ * reaches a server over stdio by its socket.
+ */
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { describeFailure } from '../../protocol/outcomes.js'
+import { identityOf } from '../../system/process-identity.js'
+import type { Connection, ConnectionPart, McpFeature, RoutedCall, ToolRequest } from '../../mcp/mcp-feature.js'
+import { findClientProcess, type FoundClient } from './client-process.js'
+import { clientNamed, HOOK_CLIENTS } from './clients.js'
+import {
+  NOTHING,
+  type ClientName,
+  type HookCall,
+  type HookClient,
+  type HookEvent,
+  type HookOutput,
+} from './hook-client.js'
+import { hookDeliveries } from './hook-deliveries.js'
+import { hookFolder } from './hook-folder.js'
+import { readHookInput } from './hook-input.js'
+import { openHookServer, type HookServer } from './hook-server.js'
+import { HookSession, type HookAnswer } from './hook-session.js'
+import { SESSION_ARGUMENT } from './session-argument.js'
+import { isInTranscript } from './transcript.js'
+
+/** The tools that clients call in a hook of the type `mcp_tool`, and the events that they stand for. */
+export const HOOK_TOOLS: Readonly<Record<string, HookEvent>> = {
+  agent_tasks_stop: 'stop',
+  agent_tasks_prompt: 'prompt',
+}
+
+/** The maximum number of conversations of one connection, and of all connections that end with each request. */
+const MAX_SESSIONS = 1000
+
+interface Answered {
+  readonly output: HookOutput
+  readonly end: HookAnswer['end']
+}
+
+const nothing: Answered = { output: NOTHING, end: () => undefined }
+
+/** The conversations of clients whose requests have no connection in common (streamable HTTP since 2026-07-28), by the owners of their tasks. */
+const sharedByApp = new WeakMap<Connection['app'], Map<string, HookSession>>()
+
+function sharedSessions(app: Connection['app']): Map<string, HookSession> {
+  const sessions = sharedByApp.get(app) ?? new Map<string, HookSession>()
+  sharedByApp.set(app, sessions)
+  return sessions
+}
+
+class HookConnection implements ConnectionPart {
+  readonly #connection: Connection
+  /** The conversations, by the owners of their tasks. */
+  readonly #sessions: Map<string, HookSession>
+  #client: HookClient | undefined
+  #process: FoundClient | undefined
+  #server: HookServer | undefined
+  #isClosed = false
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+    this.#sessions = connection.isLasting ? new Map() : sharedSessions(connection.app)
+  }
+
+  named(clientName: string): void {
+    if (this.#client !== undefined) return
+    this.#client = clientNamed(clientName)
+    const { caller } = this.#connection
+    if (this.#client === undefined || caller.isLocal !== true) return
+    const { sessionVariable, name } = this.#client
+    this.#identify(name, sessionVariable === undefined ? undefined : process.env[sessionVariable])
+    if (process.platform !== 'win32') void this.#listen(this.#client)
+  }
+
+  route({ name, args, meta }: ToolRequest): RoutedCall {
+    const { caller } = this.#connection
+    const { [SESSION_ARGUMENT]: added, ...own } = args
+    const isAdded = this.#client?.name === 'opencode' && this.#server !== undefined && typeof added === 'string'
+    const { threadId } = meta
+    const id = isAdded ? added : this.#client?.name === 'codex' && typeof threadId === 'string' ? threadId : undefined
+    const owner = id === undefined ? caller.owner : this.#ownerOf(id)
+    if (!(name in HOOK_TOOLS)) this.#sessions.get(owner)?.toolCalled()
+    return { owner, args: isAdded ? own : args }
+  }
+
+  call({ name, args, meta }: ToolRequest, signal: AbortSignal): ReturnType<NonNullable<ConnectionPart['call']>> {
+    const event = Object.hasOwn(HOOK_TOOLS, name) ? HOOK_TOOLS[name] : undefined
+    const { caller } = this.#connection
+    if (event === undefined || caller.isAnonymous) return undefined
+    const { threadId } = meta
+    // A client that names the conversation of each call itself knows better than the settings of its hooks.
+    const named = typeof threadId === 'string' && args['session_id'] !== threadId
+    return (named ? Promise.resolve(nothing) : this.#answer(event, args, signal)).then(({ output, end }) => ({
+      result: { content: [{ type: 'text', text: output.stdout }] } satisfies CallToolResult,
+      end,
+    }))
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#server?.close()
+    if (this.#connection.isLasting) for (const session of this.#sessions.values()) session.close()
+  }
+
+  /** Answers a call of a hook. Rejects with INVALID_INPUT for a wrong field. */
+  async #answer(event: HookEvent, input: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Answered> {
+    const client = this.#client
+    const { app } = this.#connection
+    const call = readHookInput(event, input)
+    if (client === undefined || app.backend.untrusted !== undefined) return nothing
+    if (call.sessionId !== undefined && event !== 'stop' && event !== 'wake')
+      this.#identify(client.name, call.sessionId)
+    if (event === 'start' && !app.backend.hasBegun) return nothing
+    await app.begin()
+    const session = this.#session(client, call)
+    const before = session.id
+    const { text, end } = await session.answer(call, signal)
+    if (session.id !== before) this.#server?.update()
+    return { output: text === undefined ? NOTHING : outputOf(client, event, text), end }
+  }
+
+  #session(client: HookClient, call: HookCall): HookSession {
+    const { caller, app } = this.#connection
+    const owner =
+      client.hasManySessions === true && call.sessionId !== undefined ? this.#ownerOf(call.sessionId) : caller.owner
+    const known = this.#sessions.get(owner)
+    if (known !== undefined) return known
+    if (this.#sessions.size >= MAX_SESSIONS) this.#dropOldest()
+    const { manager, session: store } = app.backend
+    const { reminders } = app.work
+    const session = new HookSession(
+      {
+        manager,
+        owner,
+        client,
+        lease: () => reminders.leaseReminder({ owner }),
+        isHeadless: () => this.#isHeadless(client),
+        isInTranscript: (path, token) => isInTranscript(client, path, token, process.env),
+        hasStore: store !== undefined,
+      },
+      client.hasManySessions === true ? call.sessionId : this.#connection.identity?.sessionId,
+    )
+    this.#sessions.set(owner, session)
+    return session
+  }
+
+  /** Forgets the conversation that was added first. What it has not proven is owed again. */
+  #dropOldest(): void {
+    const [oldest] = this.#sessions
+    if (oldest === undefined) return
+    const [owner, session] = oldest
+    session.end()
+    this.#sessions.delete(owner)
+  }
+
+  /** The owner of the tasks of a conversation. The first one of a connection has the owner of the connection. */
+  #ownerOf(sessionId: string): string {
+    const { caller, identity } = this.#connection
+    if (identity !== undefined && identity.sessionId === undefined) this.#identify(this.#client?.name, sessionId)
+    return identity === undefined || identity.sessionId === sessionId ? caller.owner : `${caller.owner}/${sessionId}`
+  }
+
+  #isHeadless(client: HookClient): boolean {
+    const { caller } = this.#connection
+    return client.isHeadless({ args: caller.isLocal === true ? this.#found(client).args : [], env: process.env })
+  }
+
+  #found(client: HookClient): FoundClient {
+    return (this.#process ??= findClientProcess(client))
+  }
+
+  /** Notes the conversation. The first one decides where tasks are stored, until the store is open. */
+  #identify(client: string | undefined, sessionId: string | undefined): void {
+    const { identity, app } = this.#connection
+    if (identity === undefined || client === undefined) return
+    const isNew = sessionId !== undefined && !identity.sessionIds.includes(sessionId)
+    identity.note(client, sessionId, app.backend.hasBegun)
+    if (isNew) this.#server?.update()
+  }
+
+  async #listen(client: HookClient): Promise<void> {
+    const { app, identity } = this.#connection
+    const server = identityOf(process.pid)
+    const clientProcess = this.#found(client).identity
+    if (server === undefined || clientProcess === undefined) return
+    try {
+      const opened = await openHookServer({
+        folder: hookFolder(),
+        clock: app.backend.clock,
+        describe: () => ({
+          client: client.name,
+          server,
+          clientProcess,
+          taskId: process.env['AGENT_TASK_ID'],
+          sessionIds: identity?.sessionIds ?? [],
+        }),
+        answer: (event, input, signal) => this.#answer(event, input, signal).catch(() => nothing),
+      })
+      if (this.#isClosed) opened.close()
+      else this.#server = opened
+    } catch (error) {
+      app.backend.log('warn', `hooks of ${client.title} cannot reach this server`, describeFailure(error))
+    }
+  }
+}
+
+function outputOf(client: HookClient, event: HookEvent, text: string): HookOutput {
+  const { stopAnswer, promptAnswer, wakeAnswer = stopAnswer } = client
+  if (event === 'prompt') return promptAnswer?.(text) ?? NOTHING
+  return event === 'wake' ? wakeAnswer(text) : stopAnswer(text)
+}
+
+export const mcpHooks: McpFeature = {
+  connect: (manager) => {
+    manager.reads.use(hookDeliveries).hasMessage = ({ client, transcriptPath }, deliveryId) => {
+      const known = HOOK_CLIENTS[client as ClientName] as HookClient | undefined
+      return known !== undefined && isInTranscript(known, transcriptPath, deliveryId, process.env)
+    }
+  },
+  ofConnection: (connection) => new HookConnection(connection),
+}
