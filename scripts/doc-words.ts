@@ -1,5 +1,5 @@
 /**
- * `npm run docs:words`: counts the words of each document that is written by hand, and fails when there are more than 30,000 in total. Code blocks do
+ * `npm run docs:words`: counts the words of each document that is written by hand, and fails when there are more than 32,000 in total. Code blocks do
  * not count. Documents that are generated, and those that record decisions or changes, do not count either.
  */
 import { readFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { documents } from './site/documents.js'
 import { wordsOf } from './site/words.js'
 
-const LIMIT = 30_000
+const LIMIT = 32_000
 /** Documents that are generated, and records of promises, decisions and changes. */
 const uncounted =
   /^(docs\/(agents|guarantees|machines|tools|options|objects|configuration|errors)\.md|docs\/(adr|reference)\/.*|CHANGELOG\.md)$/
