@@ -282,8 +282,8 @@ export class HookSession {
 
   /** Resolves when the condition holds, after `ms`, when the signal aborts, or when the manager is disposed. */
   #until(isDue: () => boolean, ms: number, signal: AbortSignal): Promise<void> {
-    if (isDue() || signal.aborted) return Promise.resolve()
-    const { clock, notifications$ } = this.#options.manager.reads
+    const { clock, notifications$, isDisposed } = this.#options.manager.reads
+    if (isDue() || signal.aborted || isDisposed) return Promise.resolve()
     return new Promise((resolve) => {
       const end = (): void => {
         unlisten()
