@@ -14,7 +14,7 @@ const layers = [
   ['runners/acp', 'tools/adapters', 'host/commands', 'features/command', 'store/locations'],
   ['host', 'server', 'mcp', 'features/mcp', 'bullmq'],
   ['page', 'features/page'],
-  ['cli'],
+  ['cli', 'features/cli'],
 ]
 // What `agent-tasks`, `agent-tasks/tools` and `agent-tasks/machines` load.
 const coreFolders = [
@@ -35,7 +35,8 @@ const version = '^src/system/version[.]ts$'
 const everyoneMayUse = ['^src/error(s|-codes)[.]ts$', '^src/data/', '^src/system/(?!version[.])']
 // The command line speaks to a server as any program elsewhere does.
 const besides = {
-  cli: ['client', 'observability/inspect'],
+  cli: ['client', 'observability/inspect', 'features/cli'],
+  'features/cli': ['cli'],
   'async-tasks': ['features'],
   features: ['async-tasks'],
   tools: ['features/tool'],
@@ -50,7 +51,7 @@ const besides = {
 /** It is part of the build, beside what it builds. */
 const viteConfig = '/vite[.]config[.]ts$'
 const ours = '^(src|machines|test|docs|scripts)/'
-const surfaces = ['tool', 'command', 'page', 'mcp', 'telemetry']
+const surfaces = ['tool', 'command', 'page', 'mcp', 'telemetry', 'cli']
 const places = [
   ...layers.flat(),
   'client',
@@ -106,7 +107,7 @@ const homes = {
   re2js: ['features'],
   '@agentclientprotocol/sdk': ['runners/acp'],
   '(preact|@preact/[^/]+)': ['page/app'],
-  '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
+  '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli', 'features/cli'],
 }
 
 const homeRules = Object.entries(homes).map(([dependency, names]) => ({
@@ -224,6 +225,8 @@ export default {
           ...everyoneMayUse,
           ...[...coreFolders, 'client', 'tools/adapters', 'observability/inspect'].map(folder),
         ],
+        // The other files of hooks are loaded by its mcp.ts and cli.ts, and by the command line.
+        pathNot: ['^src/features/hooks/(?!hook-deliveries[.]ts$)'],
       },
       to: { dependencyTypes: ['core'], dependencyTypesNot: ['type-only'] },
     },

@@ -6,6 +6,7 @@ import { addAskCommand } from './ask-command.js'
 import { addMcpCommand } from './mcp-command.js'
 import { addConfigCommand } from './config-command.js'
 import { addDoctorCommand } from './doctor-command.js'
+import { addHooksCommand } from '../features/hooks/cli.js'
 import { addExtensionCommand } from './extension-command.js'
 import { addInstancesCommand } from './instances-command.js'
 import { addServeCommand } from './serve-command.js'
@@ -54,6 +55,7 @@ Examples:
   addConfigCommand(program, io)
   addStoreCommand(program, io)
   addWorktreesCommand(program, io)
+  addHooksCommand(program, io)
   addDoctorCommand(program, io)
   addExtensionCommand(program, io)
   completeBash(program, io)

@@ -1,13 +1,14 @@
 /** What a feature adds to the MCP server. `mcp-features.ts` lists the features. */
-import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
+import type { AsyncTaskReminderService } from '../features/delivery/reminder-service.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
+import type { Log } from '../server/http/log.js'
+import type { Clock } from '../system/clock.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
 import type { Caller } from './callers.js'
 import type { ClientIdentity } from './client-identity.js'
-import type { McpApp } from './mcp-app.js'
 
 export interface McpFeature {
   /** Returns options of the manager. `folder` is the directory that relative paths of the configuration start from. */
@@ -21,12 +22,26 @@ export interface McpFeature {
 
 /** The connection of one client. */
 export interface Connection {
-  readonly app: McpApp
+  readonly app: ConnectedApp
   readonly caller: Caller
   /** Which conversation of which client it is. Undefined over HTTP. */
   readonly identity: ClientIdentity | undefined
   /** Whether it lasts longer than one request. */
   readonly isLasting: boolean
+}
+
+/** What the part of a feature needs of the server. `McpApp` documents the members. */
+export interface ConnectedApp {
+  readonly backend: {
+    readonly untrusted: object | undefined
+    readonly hasBegun: boolean
+    readonly manager: AsyncTaskManager
+    readonly session: object | undefined
+    readonly clock: Clock
+    readonly log: Log
+  }
+  readonly work: { readonly reminders: AsyncTaskReminderService }
+  begin(): Promise<void>
 }
 
 /** A call of a tool. `meta` is the `_meta` of its parameters. */
@@ -50,12 +65,12 @@ export interface ConnectionPart {
   route(request: ToolRequest): RoutedCall
   /**
    * Answers a call of a tool that is in no list; undefined if it is none of this feature.
-   * @returns the answer, and a function that is called with whether the answer was written to the client
+   * @returns the text of the answer, and a function that is called with whether the answer was written to the client
    */
   call(
     request: ToolRequest,
     signal: AbortSignal,
-  ): Promise<{ readonly result: CallToolResult; readonly end: (isWritten: boolean) => void }> | undefined
+  ): Promise<{ readonly text: string; readonly end: (isWritten: boolean) => void }> | undefined
   close(): void
 }
 

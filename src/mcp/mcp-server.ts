@@ -81,9 +81,9 @@ export function createMcpServer(
     const unlisted = firstOf(parts, (part) => part.call(request, context.mcpReq.signal))
     if (unlisted !== undefined) {
       const exchange = exchangeOf(context)
-      const { result, end } = await unlisted
+      const { text, end } = await unlisted
       exchange.onEnd(end)
-      return result
+      return { content: [{ type: 'text', text }] }
     }
     if (backend.untrusted !== undefined) return refuseCall(backend.untrusted, task !== undefined)
     const { owner: callOwner, args } = parts.reduce((call, part) => part.route({ ...request, ...call }), {

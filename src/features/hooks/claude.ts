@@ -1,5 +1,6 @@
 /** Claude Code: `claude` of the package `@anthropic-ai/claude-code`. */
 import { folderIn, printed, runsProgram, type HookClient } from './hook-client.js'
+import { defined, hookCommand, inHome, type HookSetup } from './hook-setup.js'
 
 const context = (hookEventName: string, additionalContext: string) =>
   printed({ hookSpecificOutput: { hookEventName, additionalContext } })
@@ -31,4 +32,47 @@ export const claude: HookClient = {
     const { type: kind, content } = Object(attachment) as { type?: unknown; content?: unknown }
     return type === 'attachment' && kind === 'hook_additional_context' ? content : undefined
   },
+}
+
+const SESSION = { session_id: '${session_id}', transcript_path: '${transcript_path}' }
+
+export const claudeSetup: HookSetup = {
+  file: ({ scope, folder, env }) => {
+    const own = folderIn(env, 'CLAUDE_CONFIG_DIR', '.claude')
+    if (scope === 'project') return `${folder}/.claude/settings.local.json`
+    return own === undefined ? undefined : `${own}/settings.json`
+  },
+  isCommitted: false,
+  serverFiles: (place) => defined(`${place.folder}/.mcp.json`, inHome(place, '.claude.json')),
+  trust: 'Claude Code runs these hooks without a question. It asks you once for an MCP server of `.mcp.json`.',
+  entries: (target) => [
+    {
+      path: ['hooks', 'Stop'],
+      value: {
+        hooks: [
+          {
+            type: 'mcp_tool',
+            server: target.server,
+            tool: 'agent_tasks_stop',
+            input: { ...SESSION, stop_hook_active: '${stop_hook_active}' },
+            timeout: 660,
+          },
+          { type: 'command', command: hookCommand(target, 'wake', 'claude'), asyncRewake: true, timeout: 86_400 },
+        ],
+      },
+    },
+    {
+      path: ['hooks', 'UserPromptSubmit'],
+      value: {
+        hooks: [
+          {
+            type: 'mcp_tool',
+            server: target.server,
+            tool: 'agent_tasks_prompt',
+            input: { ...SESSION, prompt: '${prompt}' },
+          },
+        ],
+      },
+    },
+  ],
 }

@@ -1,11 +1,12 @@
 /** The clients whose hooks this package knows. */
-import { claude } from './claude.js'
-import { codex } from './codex.js'
-import { copilot } from './copilot.js'
-import { gemini } from './gemini.js'
+import { claude, claudeSetup } from './claude.js'
+import { codex, codexSetup } from './codex.js'
+import { copilot, copilotSetup } from './copilot.js'
+import { gemini, geminiSetup } from './gemini.js'
+import type { HookSetup } from './hook-setup.js'
 import { CLIENT_NAMES, type ClientName, type HookClient } from './hook-client.js'
-import { opencode } from './opencode.js'
-import { qwen } from './qwen.js'
+import { opencode, opencodeSetup } from './opencode.js'
+import { qwen, qwenSetup } from './qwen.js'
 
 export const HOOK_CLIENTS: Readonly<Record<ClientName, HookClient>> = {
   claude,
@@ -19,3 +20,12 @@ export const HOOK_CLIENTS: Readonly<Record<ClientName, HookClient>> = {
 /** Finds the client by the name that it gives in `initialize` (MCP, `clientInfo`). */
 export const clientNamed = (clientInfoName: string): HookClient | undefined =>
   CLIENT_NAMES.map((name) => HOOK_CLIENTS[name]).find(({ isNamed }) => isNamed(clientInfoName))
+
+export const HOOK_SETUPS: Readonly<Record<ClientName, HookSetup>> = {
+  claude: claudeSetup,
+  codex: codexSetup,
+  gemini: geminiSetup,
+  opencode: opencodeSetup,
+  qwen: qwenSetup,
+  copilot: copilotSetup,
+}

@@ -1,5 +1,6 @@
 /** Codex: `codex` of the package `@openai/codex`. */
 import { folderIn, printed, runsProgram, type HookClient } from './hook-client.js'
+import { defined, type HookSetup } from './hook-setup.js'
 
 const ROLES: readonly unknown[] = ['user', 'assistant', 'developer']
 
@@ -24,4 +25,43 @@ export const codex: HookClient = {
     const { type: kind, role, content } = Object(payload) as { type?: unknown; role?: unknown; content?: unknown }
     return type === 'response_item' && kind === 'message' && ROLES.includes(role) ? content : undefined
   },
+}
+
+const SESSION = { session_id: '${session_id}', transcript_path: '${transcript_path}' }
+
+export const codexSetup: HookSetup = {
+  file: ({ scope, folder, env }) => {
+    const own = folderIn(env, 'CODEX_HOME', '.codex')
+    if (scope === 'project') return `${folder}/.codex/hooks.json`
+    return own === undefined ? undefined : `${own}/hooks.json`
+  },
+  isCommitted: true,
+  serverFiles: ({ env }) => {
+    const own = folderIn(env, 'CODEX_HOME', '.codex')
+    return defined(own && `${own}/config.toml`)
+  },
+  trust:
+    'Codex runs a hook only after you have reviewed it: start `codex`, enter `/hooks`, and trust both. Until then, `codex exec` leaves them out and says nothing.',
+  entries: ({ server }) => [
+    {
+      path: ['hooks', 'Stop'],
+      value: {
+        hooks: [
+          {
+            type: 'mcp_tool',
+            server,
+            tool: 'agent_tasks_stop',
+            input: { ...SESSION, stop_hook_active: '${stop_hook_active}' },
+            timeout: 300,
+          },
+        ],
+      },
+    },
+    {
+      path: ['hooks', 'UserPromptSubmit'],
+      value: {
+        hooks: [{ type: 'mcp_tool', server, tool: 'agent_tasks_prompt', input: { ...SESSION, prompt: '${prompt}' } }],
+      },
+    },
+  ],
 }

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { parseJson } from '../../data/parse-json.js'
 import { readStat } from '../../system/process-stat.js'
-import type { HookOutput } from './hook-client.js'
+import { NOTHING, type HookOutput } from './hook-client.js'
 import {
   ancestorsOf,
   findServer,
@@ -15,8 +15,6 @@ import {
   readServerFiles,
   type HookServerFile,
 } from './hook-folder.js'
-
-const NOTHING: HookOutput = { stdout: '{}' }
 
 /** The fields that a server reads. A prompt is cut at its beginning, because a message has its delivery id at its end. */
 const FIELDS = ['session_id', 'sessionId', 'transcript_path', 'transcriptPath', 'stop_hook_active', 'prompt'] as const

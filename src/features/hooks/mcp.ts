@@ -2,7 +2,6 @@
  * The hooks of MCP clients. A client calls two tools that are in no list (`agent_tasks_stop`, `agent_tasks_prompt`), or runs `agent-tasks hook`, which
  * reaches a server over stdio by its socket.
  */
-import type { CallToolResult } from '@modelcontextprotocol/server'
 import { describeFailure } from '../../protocol/outcomes.js'
 import { identityOf } from '../../system/process-identity.js'
 import type { Connection, ConnectionPart, McpFeature, RoutedCall, ToolRequest } from '../../mcp/mcp-feature.js'
@@ -92,7 +91,7 @@ class HookConnection implements ConnectionPart {
     // A client that names the conversation of each call itself knows better than the settings of its hooks.
     const named = typeof threadId === 'string' && args['session_id'] !== threadId
     return (named ? Promise.resolve(nothing) : this.#answer(event, args, signal)).then(({ output, end }) => ({
-      result: { content: [{ type: 'text', text: output.stdout }] } satisfies CallToolResult,
+      text: output.stdout,
       end,
     }))
   }

@@ -3,7 +3,7 @@ import { AsyncTaskManager, AsyncTaskReminderService } from '../../../../src/inde
 import { claude } from '../../../../src/features/hooks/claude.js'
 import type { HookCall, HookClient } from '../../../../src/features/hooks/hook-client.js'
 import { HookSession, type HookAnswer } from '../../../../src/features/hooks/hook-session.js'
-import { memoryStore, type MemoryStore } from '../../../../src/store/index.js'
+import type { MemoryStore } from '../../../../src/store/index.js'
 import { createManualClock } from '../../../../src/testing/index.js'
 import { registryOf } from '../../../../src/async-tasks/manager.js'
 import { hookDeliveries } from '../../../../src/features/hooks/hook-deliveries.js'
@@ -61,8 +61,10 @@ export function openStage({
     ends.get(taskId)?.(`the result of ${taskId}`)
     await settle()
   }
-  const call = (fields: Partial<HookCall> & Pick<HookCall, 'event'>, signal = new AbortController().signal) =>
-    session.answer({ sessionId: id, transcriptPath: '/transcript', ...fields }, signal)
+  const call = (
+    fields: Partial<HookCall> & Pick<HookCall, 'event'>,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<HookAnswer> => session.answer({ sessionId: id, transcriptPath: '/transcript', ...fields }, signal)
   /** Calls a hook, and writes the answer to the client. */
   const ask = async (fields: Partial<HookCall> & Pick<HookCall, 'event'>): Promise<string | undefined> => {
     const { text, end: written } = await call(fields)
