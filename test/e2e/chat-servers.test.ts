@@ -72,12 +72,12 @@ async function chat(kind: 'ws' | 'hono' | 'next', kills: number, fault?: HostArg
 
 describe('a chat server that is killed', () => {
   it.each([
-    { kind: 'ws', kills: Number(CHAT_KILLS ?? 12) },
-    { kind: 'hono', kills: Number(CHAT_KILLS ?? 12) },
+    { kind: 'ws', kills: Number(CHAT_KILLS ?? 6) },
+    { kind: 'hono', kills: Number(CHAT_KILLS ?? 6) },
     { kind: 'next', kills: 5 },
   ] as const)(
     '$kind loses and repeats nothing',
-    { timeout: timeoutOf(Number(CHAT_KILLS ?? 12)) },
+    { timeout: timeoutOf(Number(CHAT_KILLS ?? 6)) },
     async ({ kind, kills }) => {
       const { lives, clients, verdict } = await chat(kind, kills)
       expect(verdict).toMatchObject({ ...faultless, relaunched: 0 })

@@ -15,9 +15,9 @@ const program = fileURLToPath(new URL('../programs/chat-host.ts', import.meta.ur
 
 /**
  * The files that a server which has ended leaves to the next one. One that is killed while it writes its notes leaves `notes.new`. SQLite may keep its
- * log, empty, and the index of that.
+ * log, empty, and the index of that; the log of the history stays until a server needs the history again.
  */
-const KEPT = /^(begun|notes(\.new)?|chat\.db(-history|-lock|-turns|-wal|-shm)?)$/
+const KEPT = /^(begun|notes(\.new)?|chat\.db(-history)?(-lock|-turns|-wal|-shm)?)$/
 
 /** How often the count of a server that is idle is read before it is killed anyway. */
 const MAX_WAITS = 100
