@@ -26,11 +26,14 @@ const MAX_PROMPT_CHARS = 8000
 const BEGINNINGS: readonly string[] = ['start', 'prompt']
 
 /** Runs the command. Never throws: a hook that fails would disturb its client. */
-export async function runHookCommand(args: readonly string[], folder = hookFolder()): Promise<HookOutput> {
+export async function runHookCommand(
+  args: readonly string[],
+  { folder = hookFolder(), readText = () => readFileSync(0, 'utf8') } = {},
+): Promise<HookOutput> {
   try {
     const [event = ''] = args
     const client = args[args.indexOf('--client') + 1] ?? ''
-    const input = readInput()
+    const input = inputIn(readText())
     const server = findServer(
       readServerFiles(folder).map(([, file]) => file),
       {
@@ -49,8 +52,8 @@ export async function runHookCommand(args: readonly string[], folder = hookFolde
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-function readInput(): Readonly<Record<string, unknown>> {
-  const parsed = parseJson(readFileSync(0, 'utf8'), 100)
+function inputIn(text: string): Readonly<Record<string, unknown>> {
+  const parsed = parseJson(text, 100)
   return 'value' in parsed ? (Object(parsed.value) as Record<string, unknown>) : {}
 }
 
