@@ -1,0 +1,113 @@
+/** A client with its hooks in a new HOME and a new folder, and the scripted model that it asks. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { planOf, writeHooks } from '../../../src/features/hooks/configure.js'
+import type { ClientName } from '../../../src/features/hooks/hook-client.js'
+import { AGENTS } from '../agents.js'
+import { cacheFolder } from '../install.js'
+import type { RecordedRequest, ScriptedModel } from '../model/server.js'
+import { WOKEN } from './clients.js'
+
+const MAIN = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
+
+/** Variables of the machine's own agents, which must not reach those of the suite. */
+const OWN = /^(ANTHROPIC|CLAUDE|OPENAI|CODEX|GEMINI|GOOGLE|QWEN|OPENCODE|COPILOT|GITHUB|GH)_/
+
+/** Waits for the seconds of its goal, and prints when it ended. */
+const SLEEPER = 'setTimeout(() => console.log(`slept ${process.argv[1]} until ${Date.now()}.`), process.argv[1] * 1000)'
+
+export interface Run {
+  /** Resolves to what it has printed when it has ended. */
+  readonly ended: Promise<{ readonly code: number | null; readonly output: string }>
+  readonly output: () => string
+  /** Kills the client, and the server that it has started. */
+  kill(): void
+}
+
+export interface WakingStage {
+  readonly mark: string
+  /** Runs the client headless. `goal` is a script of the model. */
+  run(goal: string, sessionId?: string): Run
+  /** A call of the tool `task` for a task that takes so many seconds. */
+  launch(seconds: number): string
+  /** The requests of this stage's conversations. */
+  requests(): readonly RecordedRequest[]
+  close(): Promise<void>
+}
+
+export function openWakingStage(name: ClientName, command: string, model: ScriptedModel, prefix: string): WakingStage {
+  const folder = mkdtempSync(join(cacheFolder, prefix))
+  const [home, cwd] = [join(folder, 'home'), join(folder, 'project')]
+  mkdirSync(home)
+  mkdirSync(cwd)
+  const { program, tool, addServer, args } = WOKEN[name]
+  const agent = AGENTS.find((one) => one.program === program)
+  if (agent === undefined) throw new Error(`there is no agent ${program}`)
+  const others = Object.keys(process.env).filter((variable) => OWN.test(variable))
+  const env = {
+    ...process.env,
+    ...Object.fromEntries(others.map((variable) => [variable, undefined])),
+    HOME: home,
+    PWD: cwd,
+    XDG_CONFIG_HOME: join(home, '.config'),
+    XDG_CACHE_HOME: join(home, '.cache'),
+    XDG_DATA_HOME: join(home, '.local/share'),
+    XDG_STATE_HOME: join(home, '.local/state'),
+    ...agent.setUp(home, model.url),
+  }
+  const config = join(folder, 'agent-tasks.config.json')
+  const sleeper = {
+    name: 'sleeper',
+    description: 'Sleeps.',
+    command: process.execPath,
+    args: ['-e', SLEEPER, '{goal}'],
+  }
+  writeFileSync(config, JSON.stringify({ maxAsyncTasks: 10, store: '.store', subagents: [sleeper] }))
+  addServer(home, cwd, [process.execPath, MAIN, 'mcp', '--config', config])
+  writeHooks(planOf({ client: name, scope: 'user', folder: cwd, env, command: [process.execPath, MAIN] }))
+  const mark = basename(folder)
+  const children = new Set<ChildProcess>()
+  const kill = (child: ChildProcess): void => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    process.kill(-child.pid, 'SIGKILL')
+  }
+  return {
+    mark,
+    launch: (seconds) =>
+      `[[tool ${tool} ${JSON.stringify({ subagent_name: 'sleeper', goal_prompt: String(seconds), async: true })}]]`,
+    run: (goal, sessionId) => {
+      const child = spawn(command, [...args(`${mark} ${goal}`, sessionId)], {
+        cwd,
+        env,
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      children.add(child)
+      let output = ''
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+      const ended = new Promise<{ code: number | null; output: string }>((resolve) => {
+        child.once('close', (code) => resolve({ code, output }))
+      })
+      return { ended, output: () => output, kill: () => kill(child) }
+    },
+    requests: () =>
+      model.requests.filter(
+        ({ entries, tools }) => tools.length > 0 && entries.some(({ text }) => text.includes(mark)),
+      ),
+    close: async () => {
+      for (const child of children) kill(child)
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+      await Promise.resolve()
+    },
+  }
+}
+
+/** Removes what runs with this prefix have left. */
+export function removeStages(prefix: string): void {
+  for (const left of readdirSync(cacheFolder).filter((name) => name.startsWith(prefix))) {
+    rmSync(join(cacheFolder, left), { recursive: true, force: true })
+  }
+}
