@@ -13,6 +13,13 @@ export const FOLLOW_UPS = {
     'Its result comes with the answer to your next call of any tool of this server: do not poll for it. If you have no other work, call wait_for_async_tasks.',
 } as const satisfies FollowUps
 
+/** For clients whose hooks bring results to the model. */
+export const WOKEN_FOLLOW_UPS = {
+  ...FOLLOW_UPS,
+  arrival:
+    'Its result is brought to you when it has ended, also after the end of your turn: do not poll or wait for it.',
+} as const satisfies FollowUps
+
 /** For anonymous clients, which get no result that they do not ask for by its full id. */
 export const ANONYMOUS_FOLLOW_UPS = {
   ...FOLLOW_UPS,

@@ -38,7 +38,7 @@ export interface McpApp {
   readonly work: Work
   /** The same as `work.tasks`. */
   readonly tasks: McpTasks
-  readonly createTools: (owner: string, findProject?: FindProject) => readonly McpTool[]
+  readonly createTools: (owner: string, findProject?: FindProject, isWoken?: boolean) => readonly McpTool[]
   /**
    * Begins the work of the backend, unless it has begun. Resolves when the tasks of earlier processes are taken over.
    * @throws StoreError when the store cannot be opened; the next call tries again
@@ -56,7 +56,8 @@ export interface McpApp {
 /** @param createTools creates the tools of one client; default: the tools of this package */
 export function createMcpApp(
   backend: Backend,
-  createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),
+  createTools: McpApp['createTools'] = (owner, findProject, isWoken) =>
+    createTaskTools(backend, owner, findProject, isWoken),
   identity?: ClientIdentity,
 ): McpApp {
   let begun: Work | undefined

@@ -55,6 +55,8 @@ export interface ToolRequest {
 export interface RoutedCall {
   readonly owner: string
   readonly args: Readonly<Record<string, unknown>>
+  /** Whether results reach the model also after the end of its turn. Default false. */
+  readonly isWoken?: boolean
 }
 
 /** The part of a feature in the connection of one client. */

@@ -16,6 +16,7 @@ import {
 import type { McpApp } from './mcp-app.js'
 import { registerTasks } from './mcp-tasks.js'
 import { instructionsFor } from './instructions.js'
+import type { RoutedCall } from './mcp-feature.js'
 import { mcpFeatures } from './mcp-features.js'
 import { listed, toToolResult, type McpTool } from './mcp-tool.js'
 import { feedResources, registerResources, registerTemplates, taskIdOf, taskOf, taskUri } from './resources.js'
@@ -86,11 +87,10 @@ export function createMcpServer(
       return { content: [{ type: 'text', text }] }
     }
     if (backend.untrusted !== undefined) return refuseCall(backend.untrusted, task !== undefined)
-    const { owner: callOwner, args } = parts.reduce((call, part) => part.route({ ...request, ...call }), {
-      owner,
-      args: given,
-    })
-    const tool = toolsOf(callOwner).get(name)
+    const unrouted: RoutedCall = { owner, args: given }
+    const routed = parts.reduce((call, part) => part.route({ ...request, ...call }), unrouted)
+    const { owner: callOwner, args } = routed
+    const tool = toolsOf(callOwner, routed.isWoken).get(name)
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
@@ -132,15 +132,16 @@ function cachedTools(
   app: McpApp,
   { isAnonymous, isLocal }: Caller,
   serverOf: () => LowLevelServer,
-): (owner: string) => ReadonlyMap<string, McpTool> {
-  const byOwner = new Map<string, ReadonlyMap<string, McpTool>>()
-  return (owner) => {
-    const known = byOwner.get(owner)
+): (owner: string, isWoken?: boolean) => ReadonlyMap<string, McpTool> {
+  const made = new Map<string, ReadonlyMap<string, McpTool>>()
+  return (owner, isWoken = false) => {
+    const key = `${isWoken} ${owner}`
+    const known = made.get(key)
     if (known !== undefined) return known
     // A client on another machine has its project there, so only local clients are asked for it.
-    const own = app.createTools(owner, isLocal === true ? () => projectOf(serverOf()) : undefined)
+    const own = app.createTools(owner, isLocal === true ? () => projectOf(serverOf()) : undefined, isWoken)
     const tools = new Map((isAnonymous ? guardTools(own, app.backend.manager) : own).map((tool) => [tool.name, tool]))
-    byOwner.set(owner, tools)
+    made.set(key, tools)
     return tools
   }
 }

@@ -16,7 +16,7 @@ import type { Tool, ToolContext, ToolResult } from '../tools/tool.js'
 import { adapted, type ToolClient } from './adapted-tools.js'
 import type { Backend } from './backend.js'
 import { ANONYMOUS } from './callers.js'
-import { ANONYMOUS_FOLLOW_UPS, FOLLOW_UPS } from './follow-ups.js'
+import { ANONYMOUS_FOLLOW_UPS, FOLLOW_UPS, WOKEN_FOLLOW_UPS } from './follow-ups.js'
 import { mcpFeatures } from './mcp-features.js'
 import { listed, toCallToolResult, type McpTool } from './mcp-tool.js'
 import { withMarks } from './result-marks.js'
@@ -26,13 +26,15 @@ import type { FindProject } from './working-directory.js'
 /**
  * Creates the tools for one owner's tasks. What models read of them is the same for all owners, and is made once.
  * @param findProject finds the client's project folder; default: finds none
+ * @param isWoken whether results reach the model also after the end of its turn
  */
 export function createTaskTools(
   backend: Backend,
   owner: string,
   findProject: FindProject = () => Promise.resolve(undefined),
+  isWoken = false,
 ): McpTool[] {
-  const client = { backend, owner, setting: settingOf(backend, owner), findProject }
+  const client = { backend, owner, setting: settingOf(backend, owner, isWoken), findProject }
   let definitions = definitionsOf.get(backend)
   if (definitions === undefined) definitionsOf.set(backend, (definitions = define(client)))
   return definitions.map((definition) => toMcpTool(definition, client))
@@ -82,10 +84,11 @@ function withContexts(definitions: readonly Definition[], client: ToolClient): r
   )
 }
 
-function settingOf(backend: Backend, owner: string) {
+function settingOf(backend: Backend, owner: string, isWoken: boolean) {
   const { commandTasks, instances, subagents, config } = backend
   const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, backgroundAfterSeconds } = config
-  const followUps = owner === ANONYMOUS.owner ? ANONYMOUS_FOLLOW_UPS : FOLLOW_UPS
+  const ofOwner = isWoken ? WOKEN_FOLLOW_UPS : FOLLOW_UPS
+  const followUps = owner === ANONYMOUS.owner ? ANONYMOUS_FOLLOW_UPS : ofOwner
   const owned = { getAsyncTaskManager: () => backend.manager, owner, maxMessageChars, followUps }
   const entries = [...subagents].map(([name, subagent]) => subagentEntry(name, subagent))
   const ofFeatures = mcpFeatures.map(({ toolSetting }) => toolSetting?.(config, backend.folder))

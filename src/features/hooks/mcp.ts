@@ -5,6 +5,7 @@
 import { describeFailure } from '../../protocol/outcomes.js'
 import { identityOf } from '../../system/process-identity.js'
 import type { Connection, ConnectionPart, McpFeature, RoutedCall, ToolRequest } from '../../mcp/mcp-feature.js'
+import { TOOLS } from '../../tools/tool-list.js'
 import { findClientProcess, type FoundClient } from './client-process.js'
 import { clientNamed, HOOK_CLIENTS } from './clients.js'
 import {
@@ -79,8 +80,8 @@ class HookConnection implements ConnectionPart {
     const { threadId } = meta
     const id = isAdded ? added : this.#client?.name === 'codex' && typeof threadId === 'string' ? threadId : undefined
     const owner = id === undefined ? caller.owner : this.#ownerOf(id)
-    if (!(name in HOOK_TOOLS)) this.#sessions.get(owner)?.toolCalled()
-    return { owner, args: isAdded ? own : args }
+    this.#sessions.get(owner)?.toolCalled()
+    return { owner, args: this.#withinLimit(name, isAdded ? own : args), isWoken: this.#sessions.has(owner) }
   }
 
   call({ name, args, meta }: ToolRequest, signal: AbortSignal): ReturnType<NonNullable<ConnectionPart['call']>> {
@@ -100,6 +101,14 @@ class HookConnection implements ConnectionPart {
     this.#isClosed = true
     this.#server?.close()
     if (this.#connection.isLasting) for (const session of this.#sessions.values()) session.close()
+  }
+
+  /** Shortens a wait that the client would not wait for. */
+  #withinLimit(name: string, args: RoutedCall['args']): RoutedCall['args'] {
+    const { timeout_seconds: seconds } = args
+    const most = Math.floor((this.#client?.toolMs ?? Infinity) / 1000)
+    if (name !== TOOLS.wait_for_async_tasks.name || typeof seconds !== 'number' || seconds <= most) return args
+    return { ...args, timeout_seconds: most }
   }
 
   /** Answers a call of a hook. Rejects with INVALID_INPUT for a wrong field. */

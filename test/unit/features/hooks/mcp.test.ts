@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { hookFolder, readServerFiles } from '../../../../src/features/hooks/hook-folder.js'
 import { startMcpStdioServer, type McpStdioServer, type McpStdioServerOptions } from '../../../../src/mcp/stdio.js'
 import { ANONYMOUS } from '../../../../src/mcp/callers.js'
+import { createManualClock } from '../../../../src/testing/index.js'
 import { until } from '../../../support/lifelines.js'
 import { controlled } from '../../mcp/clients.js'
 import { ALICE, send, setUpApp } from '../../mcp/wire.js'
@@ -95,6 +96,26 @@ describe('the tools of hooks', () => {
     const call = { name: 'agent_tasks_stop', arguments: {} }
     expect((await send(app, ANONYMOUS, 'tools/call', call)).error?.message).toContain('There is no tool')
     expect((await send(app, ALICE, 'tools/call', call)).result['content']).toEqual([{ type: 'text', text: '{}' }])
+  })
+})
+
+describe('a client whose hooks are there', () => {
+  it('need not call a tool for a result, and the answer to a launch says so', async () => {
+    const { call, hook } = await connect('claude-code')
+    const launch = { subagent_name: 'slow', goal_prompt: 'g', async: true }
+    expect((await call('task', launch)).content[0]?.text).toContain('do not poll for it. If you have no other work')
+    await hook('agent_tasks_prompt', { session_id: 'one', prompt: 'Hello' })
+    expect((await call('task', launch)).content[0]?.text).toContain('also after the end of your turn')
+  })
+
+  it('is not kept waiting for longer than it waits for a tool', async () => {
+    const clock = createManualClock(0)
+    const { launch, call } = await connect('opencode', { clock })
+    await launch()
+    const waited = call('wait_for_async_tasks', { timeout_seconds: 600 })
+    await until(() => clock.nextDue !== undefined)
+    clock.advance(55_000)
+    expect((await waited).content[0]?.text).toContain('still running')
   })
 })
 
