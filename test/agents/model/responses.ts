@@ -16,10 +16,10 @@ function entryOf(item: unknown): readonly Entry[] {
   if (type.endsWith('_output')) return [{ role: 'tool', text: JSON.stringify(item) }]
   if (type.endsWith('_call')) return [{ role: 'assistant', text: '' }]
   const role = fieldOf(item, 'role')
-  if (role !== 'user' && role !== 'assistant') return []
+  if (role !== 'user' && role !== 'developer' && role !== 'assistant') return []
   const content = fieldOf(item, 'content')
   const text = typeof content === 'string' ? content : listOf(content).map((part) => textOf(fieldOf(part, 'text')))
-  return [{ role, text: typeof text === 'string' ? text : text.join('\n') }]
+  return [{ role: role === 'assistant' ? role : 'user', text: typeof text === 'string' ? text : text.join('\n') }]
 }
 
 /** Separates the name of a namespace from that of a tool in it. Codex offers the tools of MCP servers in namespaces. */

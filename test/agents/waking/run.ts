@@ -1,7 +1,7 @@
 /**
- * `npm run test:waking [NAMES] [-- --only TEXT] [-- --write]`: results wake real clients through their hooks, against a scripted model on loopback.
+ * `npm run test:waking [NAMES] [-- --only TEXT] [-- --kills 2] [-- --write]`: results wake real clients through their hooks, against a scripted model on loopback.
  *
- * Without names, all clients. `--write` writes the table of docs/waking.md. A client that cannot be installed is a failure.
+ * Without names, all clients. `--kills` is how often each client is killed (10). `--write` writes the table of docs/waking.md. A client that cannot be installed is a failure.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -10,12 +10,12 @@ import { HOOK_CLIENTS } from '../../../src/features/hooks/clients.js'
 import { CLIENT_NAMES, type ClientName } from '../../../src/features/hooks/hook-client.js'
 import { install, pinned } from '../install.js'
 import { startScriptedModel } from '../model/server.js'
-import { CASE_NAMES, casesOf, type WakingCase } from './cases.js'
+import { CASE_NAMES, casesOf, MOMENTS, type WakingCase } from './cases.js'
 import { WOKEN } from './clients.js'
 import { openWakingStage, removeStages, type WakingStage } from './stage.js'
 
 /** What hangs is ended, and fails. */
-const CASE_MS = 300_000
+const CASE_MS = 900_000
 
 /** How many cases run at once. Most of their time they wait. */
 const AT_ONCE = 3
@@ -24,7 +24,10 @@ const PREFIX = `waking-${process.pid}-`
 
 const args = process.argv.slice(2)
 const only = args.includes('--only') ? (args[args.indexOf('--only') + 1] ?? '') : ''
-const names = args.filter((argument, at) => !argument.startsWith('--') && args[at - 1] !== '--only')
+const kills = Number(args.includes('--kills') ? args[args.indexOf('--kills') + 1] : MOMENTS.length)
+const names = args.filter(
+  (argument, at) => !argument.startsWith('--') && !['--only', '--kills'].includes(args[at - 1] ?? ''),
+)
 const unknown = names.find((name) => !CLIENT_NAMES.some((client) => client === name))
 if (unknown !== undefined) {
   console.error(`waking: no client ${unknown}; there are: ${CLIENT_NAMES.join(', ')}`)
@@ -88,7 +91,7 @@ async function tried(
     timer = setTimeout(() => reject(new Error(`it did not end within ${CASE_MS} ms`)), CASE_MS)
   })
   try {
-    const cell = await Promise.race([one.run(client, open), late])
+    const cell = await Promise.race([one.run(client, open, kills), late])
     console.log(`${title}: ${cell} ${took()}`)
     return cell
   } catch (error) {
