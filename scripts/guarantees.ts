@@ -1,7 +1,7 @@
 /**
  * `npm run guarantees`: checks that every guarantee of docs/guarantees.md names tests that exist, and that every invariant has a guarantee.
  *
- * Some invariants are those of the whole package: A1 to A10 (async tasks), S1 to S11 (command tasks), K1 to K13 (stores), F1 to F22 (what agents ask),
+ * Some invariants are those of the whole package: A1 to A10 (async tasks), S1 to S11 (command tasks), K1 to K13 (stores), F1 to F23 (what agents ask),
  * H1 to H9 (handles and turns of a host), G1 to G4 (the page), W1 to W6 (workers), N1 to N7 (instances behind any node), E1 to E5 (the browser
  * extension), U1 to U4 (continued tasks, agents, worktrees) and P1 to P3 (MCP clients). The others are defined in the header comments of machines/.
  */
@@ -36,7 +36,7 @@ for (const { invariant, line, tests, problems: unreadable } of rows) {
   else say(`has a row already, in line ${earlier}`)
   if (!definedBy.has(invariant)) {
     say(
-      'is defined nowhere: not one of A1 to A10, S1 to S11, K1 to K13, F1 to F22, H1 to H9, G1 to G4, W1 to W6, N1 to N7, E1 to E5, U1 to U4 or P1 to P4, and in no header of machines/',
+      'is defined nowhere: not one of A1 to A10, S1 to S11, K1 to K13, F1 to F23, H1 to H9, G1 to G4, W1 to W6, N1 to N7, E1 to E5, U1 to U4 or P1 to P4, and in no header of machines/',
     )
   }
   unreadable.forEach(say)

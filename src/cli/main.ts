@@ -4,7 +4,7 @@ import { argv, env, stderr, stdin, stdout } from 'node:process'
 
 const args = argv.slice(2)
 if (args[0] === 'hook') {
-  // Clients run it at the end of each turn, so it loads nothing else.
+  // Clients run it at the end of each turn, so it loads only this.
   const { runHookCommand } = await import('../features/hooks/hook-command.js')
   const output = await runHookCommand(args.slice(1))
   stderr.write(output.stderr ?? '')

@@ -1,5 +1,5 @@
 /**
- * The variables with which clients of MCP tell their own programs which conversation they belong to. A program that inherited them would speak for the
+ * The variables in which clients of MCP name their conversation to their own programs. A program that inherited them would speak for the
  * conversation of the client that has started this process: a coding agent as a subagent would take itself for a part of it.
  */
 const CLIENT_VARIABLE =

@@ -1,4 +1,4 @@
-/** Which conversation of which client a server over stdio serves. It decides in which file of the store the tasks of the conversation are. */
+/** The client of a server over stdio, and its conversation. It decides in which file of the store the tasks of the conversation are. */
 export class ClientIdentity {
   #client: string | undefined
   #sessionId: string | undefined

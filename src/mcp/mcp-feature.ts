@@ -24,7 +24,7 @@ export interface McpFeature {
 export interface Connection {
   readonly app: ConnectedApp
   readonly caller: Caller
-  /** Which conversation of which client it is. Undefined over HTTP. */
+  /** The client, and its conversation. Undefined over HTTP. */
   readonly identity: ClientIdentity | undefined
   /** Whether it lasts longer than one request. */
   readonly isLasting: boolean
@@ -66,7 +66,7 @@ export interface ConnectionPart {
   /** Decides to which conversation of the client a call of a tool belongs. */
   route(request: ToolRequest): RoutedCall
   /**
-   * Answers a call of a tool that is in no list; undefined if it is none of this feature.
+   * Answers a call of a tool that is in no list; undefined if it is not one of this feature.
    * @returns the text of the answer, and a function that is called with whether the answer was written to the client
    */
   call(

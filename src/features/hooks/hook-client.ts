@@ -16,7 +16,7 @@ export interface HookCall {
   readonly event: HookEvent
   /** The client's id of the conversation. */
   readonly sessionId?: string | undefined
-  /** The file in which the client keeps the conversation. Whoever calls a hook may name any file. */
+  /** The file in which the client keeps the conversation. The caller of a hook may name any file. */
   readonly transcriptPath?: string | undefined
   /** The text of the prompt, or the end of it. */
   readonly prompt?: string | undefined

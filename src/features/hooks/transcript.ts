@@ -1,5 +1,5 @@
 /**
- * Looks for a text in the transcript of a client. The path comes from whoever calls a hook, so only a regular file inside the client's own folder of
+ * Looks for a text in the transcript of a client. The path comes from the caller of a hook, so only a regular file inside the client's own folder of
  * transcripts is read, and of that only the end.
  */
 import { lstatSync, realpathSync } from 'node:fs'
