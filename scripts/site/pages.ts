@@ -33,6 +33,7 @@ export const siteSections: readonly SiteSection[] = [
       'extension',
       'extension-tools',
       'mcp',
+      'waking',
       'page',
       'inspect',
       'telemetry',

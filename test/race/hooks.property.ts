@@ -21,7 +21,7 @@ export type CreateSession = (
 ) => Pick<HookSession, 'answer' | 'toolCalled' | 'close'>
 
 export type Step =
-  | { readonly do: 'launch' | 'clear' | 'crash' | 'tool' | 'resend' }
+  | { readonly do: 'launch' | 'clear' | 'crash' | 'tool' }
   | { readonly do: 'end'; readonly nth: number }
   /** The turn ends. */
   | { readonly do: 'stop'; readonly then: Outcome }
@@ -147,8 +147,9 @@ class World {
         const text = await this.#ask({ event: 'stop', isContinued: this.#isContinued }, present.then)
         this.#isContinued = text !== undefined
         // Some clients begin the turn that a hook has continued with a prompt.
-        if (text !== undefined && this.#client !== claude)
+        if (text !== undefined && this.#client !== claude) {
           await this.#ask({ event: 'prompt', prompt: text }, 'answered')
+        }
         return
       }
       case 'prompt':
@@ -206,8 +207,9 @@ class World {
     for (const id of this.#ended) {
       const texts = this.given.filter(({ text }) => text.includes(`task ${id} `) || text.includes(`of ${id}`))
       assert.notEqual(texts.length, 0, `F23: the end of ${id} was lost`)
-      for (const { text } of texts.slice(1))
+      for (const { text } of texts.slice(1)) {
         assert.match(text, /possible repeat/, `F23: ${id} was repeated without a mark`)
+      }
     }
   }
 

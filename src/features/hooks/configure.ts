@@ -26,7 +26,7 @@ export function printHooks(plan: HookPlan): { readonly file: string; readonly te
 }
 
 const asSettings = (entries: readonly HookEntry[]): object => ({
-  hooks: Object.fromEntries(entries.map(({ path, value }) => [path.at(-1), [value]])),
+  hooks: Object.fromEntries(entries.map(({ path, value }) => [path.at(-1) ?? '', [value]] as const)),
 })
 
 /**

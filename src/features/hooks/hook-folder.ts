@@ -92,8 +92,9 @@ function isServerFile(value: unknown): value is HookServerFile {
 /** The processes above this one, the nearest first. */
 export function ancestorsOf(pid: number, parentOf: (pid: number) => number | undefined, max = 64): readonly number[] {
   const ancestors: number[] = []
-  for (let at = parentOf(pid); at !== undefined && at > 1 && ancestors.length < max; at = parentOf(at))
+  for (let at = parentOf(pid); at !== undefined && at > 1 && ancestors.length < max; at = parentOf(at)) {
     ancestors.push(at)
+  }
   return ancestors
 }
 

@@ -49,6 +49,9 @@ interface Unproven {
 
 const NOTHING: HookAnswer = { text: undefined, end: () => undefined }
 
+/** Signals abort during a wait, which TypeScript does not expect of a property. */
+const hasAborted = (signal: AbortSignal): boolean => signal.aborted
+
 /** How many continuations are left when a session begins to save them. */
 const SAVING = 2
 
@@ -157,7 +160,7 @@ export class HookSession {
       this.#continuations += 1
       return answer
     }
-    if (isOver.aborted || !isHeadless() || !this.#isBusy()) return this.#rest()
+    if (!isHeadless() || !this.#isBusy() || hasAborted(isOver)) return this.#rest()
     this.#continuations += 1
     return { text: stillRunningText(this.#active(), left - 1, this.#options.hasStore), end: () => undefined }
   }
@@ -201,7 +204,7 @@ export class HookSession {
       manager.reads.use(hookDeliveries).settled(deliveryId)
       return NOTHING
     }
-    if (signal.aborted) {
+    if (hasAborted(signal)) {
       this.#dropped(message)
       return NOTHING
     }

@@ -60,7 +60,7 @@ class HookConnection implements ConnectionPart {
 
   constructor(connection: Connection) {
     this.#connection = connection
-    this.#sessions = connection.isLasting ? new Map() : sharedSessions(connection.app)
+    this.#sessions = connection.isLasting ? new Map<string, HookSession>() : sharedSessions(connection.app)
   }
 
   named(clientName: string): void {
@@ -117,8 +117,9 @@ class HookConnection implements ConnectionPart {
     const { app } = this.#connection
     const call = readHookInput(event, input)
     if (client === undefined || app.backend.untrusted !== undefined) return nothing
-    if (call.sessionId !== undefined && event !== 'stop' && event !== 'wake')
+    if (call.sessionId !== undefined && event !== 'stop' && event !== 'wake') {
       this.#identify(client.name, call.sessionId)
+    }
     if (event === 'start' && !app.backend.hasBegun) return nothing
     await app.begin()
     const session = this.#session(client, call)

@@ -32,7 +32,7 @@ export function isInTranscript(
   })
 }
 
-const textOf = (value: unknown): string => JSON.stringify(value) ?? ''
+const textOf = (value: unknown): string => JSON.stringify([value])
 
 function isOwnFile(folder: string, path: string): boolean {
   try {

@@ -76,8 +76,9 @@ const killed: WakingCase = {
       const run = stage.run(`${stage.launch(3)} [[say one]] [[slow 400]] [[say two]] ${says(2)}`)
       const launched = (): number | undefined =>
         stage.requests().find(({ entries }) => entries.at(-1)?.role === 'tool')?.at
-      while (launched() === undefined)
+      while (launched() === undefined) {
         await Promise.race([wait(10), run.ended.then(() => assert.fail(run.output().slice(-300)))])
+      }
       await wait(Math.max(0, (launched() ?? 0) + 3000 + moment - Date.now()))
       run.kill()
       await run.ended

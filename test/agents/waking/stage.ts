@@ -86,8 +86,9 @@ export function openWakingStage(name: ClientName, command: string, model: Script
       })
       children.add(child)
       let output = ''
-      for (const stream of [child.stdout, child.stderr])
+      for (const stream of [child.stdout, child.stderr]) {
         stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+      }
       const ended = new Promise<{ code: number | null; output: string }>((resolve) => {
         child.once('error', (error) => resolve({ code: null, output: String(error) }))
         child.once('close', (code) => resolve({ code, output }))

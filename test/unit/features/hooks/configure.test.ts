@@ -66,8 +66,9 @@ describe.each(CLIENT_NAMES)('the hooks of %s', (client) => {
 
   it('replace those of another version', () => {
     writeHooks(planOf({ ...plan(client), command: ['/usr/bin/node', '/old/main.js'], server: 'old' }))
-    if (client === 'codex' || client === 'claude' || client === 'opencode')
+    if (client === 'codex' || client === 'claude' || client === 'opencode') {
       expect(checkHooks(plan(client))).not.toEqual([])
+    }
     expect(writeHooks(plan(client)).hasChanged).toBe(true)
     expect(checkHooks(plan(client))).toEqual([])
     expect(readFileSync(fileOf(client), 'utf8')).not.toContain('/old/main.js')
