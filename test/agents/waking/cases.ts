@@ -141,7 +141,43 @@ const two: WakingCase = {
   },
 }
 
-export const casesOf = (client: ClientName): readonly WakingCase[] =>
-  HOOK_CLIENTS[client].maxContinuations === undefined ? [three, killed, two] : [three, nine, killed, two]
+const idle: WakingCase = {
+  name: 'idle in a terminal, with half a line typed',
+  run: async (_client, open) => {
+    const stage = open()
+    const terminal = await stage.openTerminal()
+    terminal.type(`${stage.mark} ${stage.launch(8)} ${says(3)}`)
+    await wait(500)
+    terminal.enter()
+    await seen(() => terminal.screen().includes('answer 1'), terminal.screen)
+    terminal.type('half a line')
+    await seen(
+      () => stage.requests().some(({ entries }) => entries.some(({ text }) => hasResult(text))),
+      terminal.screen,
+    )
+    await seen(() => terminal.screen().includes('answer 2'), terminal.screen)
+    assert.match(terminal.screen(), /half a line/)
+    assert.equal(resultsIn(stage, 8).length, 1)
+    return `woken ${latencyOf(stage, 8)} ms after the end; the line stays`
+  },
+}
 
-export const CASE_NAMES = [three, nine, killed, two].map(({ name }) => name)
+const hasResult = (text: string): boolean => text.includes('slept 8 until')
+
+async function seen(condition: () => boolean, show: () => string): Promise<void> {
+  for (let waited = 0; !condition(); waited += 100) {
+    if (waited > 90_000) assert.fail(`the screen shows: ${show()}`)
+    await wait(100)
+  }
+}
+
+const ALL = [three, nine, idle, killed, two]
+
+export const casesOf = (client: ClientName): readonly WakingCase[] =>
+  ALL.filter(
+    (one) =>
+      (one !== nine || HOOK_CLIENTS[client].maxContinuations !== undefined) &&
+      (one !== idle || WOKEN[client].interactive !== undefined),
+  )
+
+export const CASE_NAMES = ALL.map(({ name }) => name)

@@ -12,6 +12,12 @@ export interface WokenClient {
   readonly addServer: (home: string, cwd: string, command: readonly string[]) => void
   /** The arguments of a headless run that starts a conversation, or continues one. */
   readonly args: (goal: string, sessionId?: string) => readonly string[]
+  /** How it is started in a terminal, and what its screen shows when it waits for a line. */
+  readonly interactive?: {
+    readonly prepare: (home: string, cwd: string) => void
+    readonly args: readonly string[]
+    readonly ready: RegExp
+  }
   /** Finds the id of the conversation in what a run has printed. */
   readonly sessionIn: RegExp
 }
@@ -36,6 +42,18 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
       ...['-p', '--output-format', 'stream-json', '--verbose', '--allowedTools', 'mcp__agent-tasks'],
       ...['--mcp-config', 'mcp.json', ...(id === undefined ? [] : ['--resume', id]), '--', goal],
     ],
+    interactive: {
+      // What it asks a person when it starts for the first time.
+      prepare: (home, cwd) =>
+        change(join(home, '.claude.json'), {
+          hasCompletedOnboarding: true,
+          theme: 'dark',
+          customApiKeyResponses: { approved: ['scripted'], rejected: [] },
+          projects: { [cwd]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+        }),
+      args: ['--mcp-config', 'mcp.json', '--allowedTools', 'mcp__agent-tasks'],
+      ready: /^❯/m,
+    },
     sessionIn: /"session_id":"([\w-]+)"/,
   },
   codex: {

@@ -108,7 +108,10 @@ async function writeTable(): Promise<void> {
   const file = fileURLToPath(new URL('../../../docs/waking.md', import.meta.url))
   const text = readFileSync(file, 'utf8')
   const head = ['', ...chosen.map((client) => `${HOOK_CLIENTS[client].title} ${HOOK_CLIENTS[client].seen}`)]
-  const rows = CASE_NAMES.map((name) => [name, ...chosen.map((client) => cells.get(`${client} ${name}`) ?? 'no limit')])
+  const rows = CASE_NAMES.map((name) => [
+    name,
+    ...chosen.map((client) => cells.get(`${client} ${name}`) ?? 'not tried'),
+  ])
   const table = [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
   const [begin, end] = ['<!-- waking: begin -->', '<!-- waking: end -->']
   const written = `${text.slice(0, text.indexOf(begin))}${begin}\n\n${table}\n\n${text.slice(text.indexOf(end))}`

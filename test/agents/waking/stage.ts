@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { planOf, writeHooks } from '../../../src/features/hooks/configure.js'
 import type { ClientName } from '../../../src/features/hooks/hook-client.js'
@@ -9,6 +10,7 @@ import { AGENTS } from '../agents.js'
 import { cacheFolder } from '../install.js'
 import type { RecordedRequest, ScriptedModel } from '../model/server.js'
 import { WOKEN } from './clients.js'
+import { openTerminal, type Terminal } from './terminal.js'
 
 const MAIN = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
 
@@ -30,6 +32,8 @@ export interface WakingStage {
   readonly mark: string
   /** Runs the client headless. `goal` is a script of the model. */
   run(goal: string, sessionId?: string): Run
+  /** Starts the client in a terminal, and waits until it is ready. */
+  openTerminal(): Promise<Terminal>
   /** A call of the tool `task` for a task that takes so many seconds. */
   launch(seconds: number): string
   /** The requests of this stage's conversations. */
@@ -42,7 +46,7 @@ export function openWakingStage(name: ClientName, command: string, model: Script
   const [home, cwd] = [join(folder, 'home'), join(folder, 'project')]
   mkdirSync(home)
   mkdirSync(cwd)
-  const { program, tool, addServer, args } = WOKEN[name]
+  const { program, tool, addServer, args, interactive } = WOKEN[name]
   const agent = AGENTS.find((one) => one.program === program)
   if (agent === undefined) throw new Error(`there is no agent ${program}`)
   const others = Object.keys(process.env).filter((variable) => OWN.test(variable))
@@ -69,12 +73,24 @@ export function openWakingStage(name: ClientName, command: string, model: Script
   writeHooks(planOf({ client: name, scope: 'user', folder: cwd, env, command: [process.execPath, MAIN] }))
   const mark = basename(folder)
   const children = new Set<ChildProcess>()
+  const terminals = new Set<Terminal>()
   const kill = (child: ChildProcess): void => {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     process.kill(-child.pid, 'SIGKILL')
   }
   return {
     mark,
+    openTerminal: async () => {
+      if (interactive === undefined) throw new Error(`${name} is not tried in a terminal`)
+      interactive.prepare(home, cwd)
+      const terminal = openTerminal(mark, cwd, [command, ...interactive.args], env)
+      terminals.add(terminal)
+      for (let waited = 0; !interactive.ready.test(terminal.screen()); waited += 200) {
+        if (waited > 60_000) throw new Error(`it is not ready: ${terminal.screen()}`)
+        await wait(200)
+      }
+      return terminal
+    },
     launch: (seconds) =>
       `[[tool ${tool} ${JSON.stringify({ subagent_name: 'sleeper', goal_prompt: String(seconds), async: true })}]]`,
     run: (goal, sessionId) => {
@@ -101,8 +117,10 @@ export function openWakingStage(name: ClientName, command: string, model: Script
       ),
     close: async () => {
       for (const child of children) kill(child)
-      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
-      await Promise.resolve()
+      for (const terminal of terminals) terminal.close()
+      // A client in a terminal writes its files while it ends.
+      await wait(terminals.size > 0 ? 3000 : 200)
+      rmSync(folder, { recursive: true, force: true, maxRetries: 40, retryDelay: 100 })
     },
   }
 }
