@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
+import { examineHooks } from '../features/hooks/cli.js'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { taskServerAt } from '../server/http/port-holder.js'
 import { mcpInstance } from '../command-tasks/instances/mcp-instance.js'
@@ -75,6 +76,7 @@ export async function* examine({ configPath, env, cwd, start }: CheckupOptions):
   const loaded = attempt(() => loadAgentConfig(configPath, cwd, env))
   if ('error' in loaded) yield { check: 'configuration', state: 'missing', detail: loaded.error }
   else yield* checkConfigured(loaded.value, { env, cwd, start })
+  yield* examineHooks(env, cwd)
   const server = attempt(() => resolveServerConfig({ env, file: readConfigFile(env['CONFIG_FILE']) }))
   if ('error' in server) yield { check: 'server settings', state: 'missing', detail: server.error }
   else {

@@ -20,6 +20,7 @@ export function initConfig(file: string, io: ProgramIO): void {
   if (!needsTrust) return
   trustBytes(file, bytes, mode, io.env)
   terminal.print('You have trusted it, so `agent-tasks mcp` uses it in this folder.')
+  terminal.print('To let results wake your client, run `agent-tasks hooks --client NAME --write`.')
 }
 
 /**

@@ -7,7 +7,7 @@ import { CommandEnd } from '../../cli/failures.js'
 import { createTerminal, type ProgramIO } from '../../cli/terminal.js'
 import { InvalidSettingError } from '../../errors.js'
 import { HOOK_CLIENTS, HOOK_SETUPS } from './clients.js'
-import { checkHooks, planOf, printHooks, removeHooks, writeHooks, type HookPlan } from './configure.js'
+import { checkHooks, findServerName, planOf, printHooks, removeHooks, writeHooks, type HookPlan } from './configure.js'
 import { CLIENT_NAMES, type ClientName } from './hook-client.js'
 import type { HookScope } from './hook-setup.js'
 
@@ -81,14 +81,42 @@ function runHooks(options: HooksOptions, io: ProgramIO): void {
   print('Without a store (agent-tasks mcp --store DIR), results end with the client. docs/waking.md has the details.')
 }
 
+interface HooksFinding {
+  readonly check: string
+  readonly state: 'ok' | 'note'
+  readonly detail: string
+}
+
+/** What `doctor` says of the hooks of each client whose configuration names this package as an MCP server. */
+export function examineHooks(env: HookPlan['env'], folder: string): readonly HooksFinding[] {
+  return CLIENT_NAMES.flatMap((client): readonly HooksFinding[] => {
+    const place = { scope: 'user', folder, env } as const
+    const server = findServerName(client, place)
+    if (server === undefined) return []
+    const [problem] = checkHooks(planOf({ client, ...place, command: ownCommand(), server }))
+    const check = `hooks of ${HOOK_CLIENTS[client].title}`
+    return problem === undefined
+      ? [{ check, state: 'ok', detail: 'results wake it' }]
+      : [
+          {
+            check,
+            state: 'note',
+            detail: `${problem} To let results wake it, run agent-tasks hooks --client ${client} --write`,
+          },
+        ]
+  })
+}
+
+// Never npx: it would run a package of the folder in which the client happens to be.
+const ownCommand = (): string[] => [execPath, realpathSync(argv[1] ?? '')]
+
 function readPlan({ client, scope, server }: HooksOptions, io: ProgramIO): HookPlan {
   return planOf({
     client: oneOf('--client', client, CLIENT_NAMES) satisfies ClientName,
     scope: oneOf('--scope', scope, SCOPES),
     folder: cwd(),
     env: io.env,
-    // Never npx: it would run a package of the folder in which the client happens to be.
-    command: [execPath, realpathSync(argv[1] ?? '')],
+    command: ownCommand(),
     server,
   })
 }
