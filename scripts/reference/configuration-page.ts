@@ -21,7 +21,9 @@ const intro = `# Configuration
 
 <!-- Made by \`npm run docs:options\` from the schemas. Change them and run it again. -->
 
-Two programs read a file of settings: the task server, and the MCP server with its workers. Both refuse unknown settings and invalid values when they start.`
+Two programs read a file of settings: the task server, and the MCP server with its workers. Both refuse unknown settings and invalid values when they start.
+
+The files are JSON. They may have comments (\`//\` and \`/* */\`) and a comma after the last item, and editors show these without warnings in a file that ends with \`.jsonc\`.`
 
 const serverIntro = `## The task server
 
@@ -32,7 +34,10 @@ Lists in variables are separated by commas.`
 const agentIntro = `## agent-tasks.config.json
 
 The subagents, instances and limits of \`agent-tasks mcp\` and \`agent-tasks worker\`; see [MCP](mcp.md). The same as JSON Schema, for editors:
-[agent-tasks.config.schema.json](../agent-tasks.config.schema.json).`
+[agent-tasks.config.schema.json](../agent-tasks.config.schema.json).
+
+\`agent-tasks config set FIELD VALUE\` prints the file with another value in one field, such as \`subagents[0].timeoutSeconds\`. With \`--write\` it changes the file. Comments and the rest of the text stay, and a
+result that is not valid is refused. A file that had to be trusted has to be trusted again.`
 
 /** Returns the page, and a problem for each setting without a description. */
 export function configurationPage(): { readonly page: string; readonly problems: readonly string[] } {

@@ -1,4 +1,4 @@
-/** `agent-tasks config check`: validates the configuration of the MCP server and of the task server without starting them. */
+/** `agent-tasks config check`: validates the configuration of the MCP server and of the task server without starting them. `config set` is beside it. */
 import type { Command } from 'commander'
 import { omitUndefined } from '../data/omit-undefined.js'
 import { loadAgentConfig, parseConfigBytes, type LoadedConfig } from '../mcp/config-file.js'
@@ -9,6 +9,7 @@ import { unknownPlaceholders } from '../mcp/unknown-placeholders.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
+import { addConfigSet } from './config-set.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
 export function addConfigCommand(program: Command, io: ProgramIO): void {
@@ -29,6 +30,7 @@ Examples:
   $ PORT=many agent-tasks config check other.config.json`,
     )
     .action((file: string | undefined, { json }: { readonly json?: boolean }) => check(file, json === true, io))
+  addConfigSet(config, io)
 }
 
 /** @throws INVALID_CONFIG or INVALID_SETTING for the first error */

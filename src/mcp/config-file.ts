@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { ConfigFileError } from '../errors.js'
 import { agentConfigSchema, CONFIG_FILE_NAME, type AgentConfig } from '../protocol/agent-config.js'
+import { parseConfigJson } from '../protocol/config-json.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { isServerField } from '../protocol/server-config.js'
@@ -108,7 +109,7 @@ function shortLine(text: string): string {
 export function parseConfigBytes(bytes: Buffer, file: string): AgentConfig {
   let content: unknown
   try {
-    content = JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, ''))
+    content = parseConfigJson(bytes.toString('utf8'))
   } catch (cause) {
     throw new ConfigFileError(file, `is not JSON: ${shortLine(describeFailure(cause))}.`, { cause })
   }

@@ -1,6 +1,7 @@
 /** Reads the configuration file, which `CONFIG_FILE` or the option `configFile` names, and the PEM files of TLS. */
 import { readFileSync } from 'node:fs'
 import { InvalidSettingError } from '../errors.js'
+import { parseConfigJson } from '../protocol/config-json.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 
@@ -12,7 +13,7 @@ export function readConfigFile(path: string | undefined, setting = 'CONFIG_FILE'
   if (path === undefined || path === '') return undefined
   const text = read(setting, path, 'the path of a readable JSON file')
   try {
-    return JSON.parse(text) as unknown
+    return parseConfigJson(text)
   } catch (cause) {
     // The message of some errors quotes the text around the mistake, which may contain a secret.
     const reason = describeFailure(cause).replace(/, (?:\.\.\.)?"[^]*$/, '')

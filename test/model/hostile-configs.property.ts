@@ -1,7 +1,9 @@
 /** Configurations near the schema: each is used as it says, or refused with the field, what was found there and what is expected. Nothing is started. */
+import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { ConfigFileError } from '../../src/errors.js'
-import { parseConfigBytes } from '../../src/mcp/config-file.js'
+import { parseAgentConfig, parseConfigBytes } from '../../src/mcp/config-file.js'
+import type { AgentConfig } from '../../src/protocol/agent-config.js'
 
 const texts = fc.oneof(
   fc.constantFrom(
@@ -37,7 +39,7 @@ const sound = {
       name: 'a',
       description: 'd',
       command: 'touch',
-      args: ['MARK'],
+      args: ['MARK', 'https://host/**/x', ',]'],
       env: { TOKEN: 'x' },
       output: 'text',
       retry: { attempts: 2, on: ['interrupted'] },
@@ -93,13 +95,18 @@ const configTexts: fc.Arbitrary<string> = fc.oneof(
 /** The longest message of an error: it quotes no more than the beginning of what it found. */
 const MAX_MESSAGE = 2000
 
+/** Writes comments and a last comma into the text of a configuration, which is an object. */
+const withComments = (text: string): string =>
+  `\uFEFF// a "\n${text.replace(/\s*\}\s*$/, (end) => `${/^\{\s*\}\s*$/.test(text) ? '' : ', /* ] */'}${end}// b`)}`
+
 /** F13: what a configuration holds is used as it says, or refused in words. */
 export function hostileConfigsProperty(
   parse: typeof parseConfigBytes = parseConfigBytes,
 ): fc.IPropertyWithHooks<[string]> {
   return fc.property(configTexts, (text) => {
+    let config: AgentConfig | undefined
     try {
-      const config = parse(Buffer.from(text), '/folder/agent-tasks.config.json')
+      config = parse(Buffer.from(text), '/folder/agent-tasks.config.json')
       if (Object.getPrototypeOf(config) !== Object.prototype) throw new Error('its prototype was replaced')
     } catch (error) {
       if (!(error instanceof ConfigFileError)) throw error
@@ -116,6 +123,12 @@ export function hostileConfigsProperty(
         /is not JSON|: got [\s\S]*, expected |: unknown field; (?:did you mean|the fields are|there are none)/
       if (!says.test(message)) {
         throw new Error(`it does not say what is expected: ${message}`, { cause: error })
+      }
+    }
+    if (config !== undefined) {
+      const expected = parseAgentConfig(JSON.parse(text), 'file')
+      for (const content of [config, parse(Buffer.from(withComments(text)), 'file')]) {
+        if (!isDeepStrictEqual(content, expected)) throw new Error('it was read as something else')
       }
     }
     if (Object.hasOwn(Object.prototype, 'polluted')) throw new Error('a prototype was changed')

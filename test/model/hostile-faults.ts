@@ -42,6 +42,30 @@ export const configFaults: readonly (Fault & { readonly parse: ParseConfig })[] 
     parse: (bytes) => JSON.parse(Buffer.from(bytes).toString()) as ReturnType<ParseConfig>,
   },
   {
+    name: 'comments-cut-out-of-texts',
+    invariant: 'F13',
+    description: 'what looks like a comment is removed, also inside a text',
+    parse: (bytes, file) =>
+      parseConfigBytes(
+        Buffer.from(
+          Buffer.from(bytes)
+            .toString()
+            .replace(/\/\*.*?\*\//gs, ''),
+        ),
+        file,
+      ),
+  },
+  {
+    name: 'last-comma-refused',
+    invariant: 'F13',
+    description: 'a configuration may have comments, and no comma after the last item',
+    parse: (bytes, file) => {
+      if (/,\s*\/\*.*?\*\/\s*\}/s.test(Buffer.from(bytes).toString()))
+        throw new ConfigFileError(file, 'is not JSON: a comma')
+      return parseConfigBytes(bytes, file)
+    },
+  },
+  {
     name: 'whole-configuration-quoted',
     invariant: 'F13',
     description: 'the error quotes all that was found',
