@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { withoutByteOrderMark } from '../data/byte-order-mark.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
@@ -107,7 +108,7 @@ async function schemaOf({ schema, choices }: AskOptions): Promise<unknown> {
   }
   if (schema === undefined) return undefined
   try {
-    return JSON.parse(await readFile(schema, 'utf8')) as unknown
+    return JSON.parse(withoutByteOrderMark(await readFile(schema, 'utf8'))) as unknown
   } catch (error) {
     throw new InvalidInputError('--schema', schema, `a file with JSON (${(error as Error).message})`)
   }

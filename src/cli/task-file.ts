@@ -1,5 +1,6 @@
 /** Reads the task for `submit` from a file or from standard input. */
 import { readFile } from 'node:fs/promises'
+import { withoutByteOrderMark } from '../data/byte-order-mark.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import { InvalidInputError } from '../errors.js'
 import type { TaskSubmission } from '../client/task-client.js'
@@ -17,7 +18,7 @@ export async function readTask(path: string, readStdin: () => Promise<string>): 
   })
   let json: unknown
   try {
-    json = JSON.parse(text)
+    json = JSON.parse(withoutByteOrderMark(text))
   } catch (error) {
     throw new InvalidInputError(name, text, `JSON (${(error as Error).message})`)
   }

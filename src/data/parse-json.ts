@@ -1,10 +1,11 @@
 /** Parses JSON of limited depth. Values that are nested more deeply could not be validated or serialized. */
+import { withoutByteOrderMark } from './byte-order-mark.js'
 
 export type ParsedJson =
   | { readonly value: unknown }
   | { readonly error: string; readonly code: 'MALFORMED_JSON' | 'TOO_DEEP'; readonly message: string }
 
-/** Parses JSON with at most `nesting` levels. Never throws. */
+/** Parses JSON with at most `nesting` levels, also after a byte order mark. Never throws. */
 export function parseJson(text: string, nesting: number): ParsedJson {
   if (isDeeper(text, nesting)) {
     return {
@@ -14,7 +15,7 @@ export function parseJson(text: string, nesting: number): ParsedJson {
     }
   }
   try {
-    return { value: JSON.parse(text) as unknown }
+    return { value: JSON.parse(withoutByteOrderMark(text)) as unknown }
   } catch {
     return { error: 'Malformed JSON', code: 'MALFORMED_JSON', message: 'The text is not JSON.' }
   }

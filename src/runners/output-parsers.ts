@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { OutputObject } from '../../machines/records.js'
 import { toOutput } from '../protocol/outcomes.js'
+import { withoutByteOrderMark } from '../data/byte-order-mark.js'
 import { preview } from '../data/preview.js'
 
 /** The last part of a text, whose beginning may have been dropped. */
@@ -70,7 +71,7 @@ export function parseOutput(format: OutputFormat, { text, droppedBytes, isLost =
 
 function parseJson(text: string, expected: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(withoutByteOrderMark(text))
   } catch (cause) {
     throw new Error(`expected ${expected}, got ${preview(text)}`, { cause })
   }

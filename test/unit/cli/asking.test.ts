@@ -26,6 +26,8 @@ describe('submit', () => {
     const file = join(folder, 'task.json')
     await writeFile(file, JSON.stringify(add))
     expect(await ask(['submit', file])).toMatchObject({ exitCode: 0, stdout: '5\n' })
+    await writeFile(file, `\uFEFF${JSON.stringify(add)}`)
+    expect(await ask(['submit', file])).toMatchObject({ exitCode: 0, stdout: '5\n' })
     await writeFile(file, JSON.stringify({ ...add, commands: [{ tool_name: 7 }] }))
     expect(await ask(['submit', file])).toMatchObject({
       exitCode: 2,

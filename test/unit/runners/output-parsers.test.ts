@@ -22,6 +22,11 @@ describe('JSON', () => {
     expect(parsed('json-last-line', `{"not": "this"}\n${JSON.stringify(value)}\r\n\n`)).toEqual(expected)
   })
 
+  it('may begin with a byte order mark', () => {
+    expect(parsed('json', '\uFEFF{"final_message": "m"}')).toEqual({ final_message: 'm' })
+    expect(parsed('json-last-line', '\uFEFF{"final_message": "m"}\n')).toEqual({ final_message: 'm' })
+  })
+
   it('that is not JSON throws, with what was expected and received', () => {
     expect(() => parsed('json', '{"a":1}\n{"a":2}')).toThrow(
       String.raw`expected its stdout to be one JSON value, got "{\"a\":1}\n{\"a\":2}"`,

@@ -35,6 +35,15 @@ describe('POST /tasks', () => {
     expect(server.taskManager.listTasks()).toEqual([])
   })
 
+  it('reads a body that begins with a byte order mark', async () => {
+    const server = await startTestServer()
+    expect(await server.post('/tasks', `\uFEFF${JSON.stringify(taskOf('add'))}`)).toMatchObject({ status: 201 })
+    expect(await server.post('/tasks', `\uFEFF\uFEFF{}`)).toMatchObject({
+      status: 400,
+      body: { code: 'MALFORMED_JSON' },
+    })
+  })
+
   it('answers 400 to a task without commands', async () => {
     const server = await startTestServer()
     expect(await server.post('/tasks', taskOf())).toEqual({
