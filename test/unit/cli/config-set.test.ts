@@ -112,7 +112,7 @@ describe('config set', () => {
     [['maxAsyncTasks[0]', '1'], 'expected a list before the index'],
     [['subagents..x', '1'], 'expected names with dots between them'],
     [['queueMax', '1', '--config', 'none.json'], 'there is no such file'],
-  ])('F13: refuses %j, and leaves the file as it is', async (args, message) => {
+  ])('F13: refuses %j, and leaves the file unchanged', async (args, message) => {
     const { read, start } = setUp()
     expect(await start('config', 'set', ...args, '--write')).toMatchObject({ exitCode: 2, stderr: containing(message) })
     expect(read()).toBe(commented)
