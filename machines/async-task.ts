@@ -66,7 +66,8 @@ export type AsyncTaskEvent =
   | { readonly type: 'budget.exceeded'; readonly message: string; readonly errorCode?: string }
   | { readonly type: 'task.ask'; readonly question: AskedQuestion }
   | { readonly type: 'task.answer'; readonly questionId: string }
-  | { readonly type: 'deadline.passed' }
+  /** `timeoutMs` is the limit that was exceeded, if it differs from the one of the launch. */
+  | { readonly type: 'deadline.passed'; readonly timeoutMs?: number | undefined }
   | { readonly type: 'grace.passed' }
 
 /** The context of a task actor. */
@@ -183,6 +184,9 @@ export const asyncTaskMachine = setup({
     removeQuestions: assign({ questions: NO_QUESTIONS }),
     leaveQuestions: assign(({ context }) => (context.isDurable === true ? {} : { questions: NO_QUESTIONS })),
     publishQuestions: ({ context: { host, id, questions } }) => host.setQuestions(id, questions),
+    keepLimit: assign(({ event }) =>
+      event.type === 'deadline.passed' && event.timeoutMs !== undefined ? { timeoutMs: event.timeoutMs } : {},
+    ),
     requestAbort: ({ context: { host, id, excess } }) => host.requestAbort(id, excess),
     requestWrapUp: ({ context: { host, id, excess = '' } }) => host.requestWrapUp(id, excess),
   },
@@ -294,7 +298,7 @@ export const asyncTaskMachine = setup({
         stopping: {
           description:
             'A limit has passed. The run is asked to stop. The task can only complete with what the run has offered.',
-          entry: 'requestAbort',
+          entry: ['keepLimit', 'requestAbort'],
           on: {
             'task.queue': {
               guard: 'mayRepeat',

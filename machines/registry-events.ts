@@ -53,6 +53,13 @@ export type RegistryEvent =
   /** A feature limits the run of a task. The run must conclude, as if it had exceeded a budget. */
   | { readonly type: 'limit.exceeded'; readonly entry: TaskEntry; readonly message: string; readonly errorCode: string }
   | {
+      /** Gives the run of a task another deadline. Ignored if the task does not run, or if its run is being stopped. */
+      readonly type: 'deadline.change'
+      readonly entry: TaskEntry
+      /** The time until the new deadline, in ms; undefined for no deadline. */
+      readonly inMs: number | undefined
+    }
+  | {
       readonly type: 'task.register'
       readonly admission: TaskAdmission
       /** Whether the manager starts the run. The task then needs a slot and holds it until `slot.release`, even if the task ends before its run. */

@@ -118,7 +118,7 @@ class Registry implements RegistryCore {
       onCounted: options.onCounted,
     })
     const times = new BudgetTimes()
-    const deadlines = new DeadlinesPart(this, times)
+    const deadlines = new DeadlinesPart(this, { times, active, onNoted })
     const budgets = new BudgetsPart(this, { times, deadlines, onSpent, onNoted })
     const pauses = new PausesPart(this, options.pauses, options.onWaiting)
     const foreground = new ForegroundPart(this)

@@ -64,6 +64,12 @@ export function waitingRecord(record: AsyncTaskInfo, ids: readonly string[]): As
   return Object.freeze(ids.length === 0 ? fields : { ...fields, waitsFor: Object.freeze([...ids]) })
 }
 
+/** Returns the record of a task whose runs have another time limit, or no limit (undefined). */
+export function limitedRecord(record: AsyncTaskInfo, limitMs: number | undefined): AsyncTaskInfo {
+  const { timeoutMs: _, ...fields } = record
+  return Object.freeze(limitMs === undefined ? fields : { ...fields, timeoutMs: limitMs })
+}
+
 /** How many earlier runs (`attempts`) a record keeps. */
 const MAX_ATTEMPTS = 10
 

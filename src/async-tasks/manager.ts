@@ -58,6 +58,7 @@ import { waitUntilIdle } from '../features/delivery/idle-wait.js'
 import { queuePlaces } from '../features/limits/queue-places.js'
 import { takeLease, type TaskLease } from '../features/delivery/leases.js'
 import { detachTask, type DetachResult } from '../features/foreground/detaching.js'
+import { changeDeadline, conclude, type ChangeResult } from '../features/changed-limits/changed-limits.js'
 import { sendMessage, type SendResult } from '../features/questions/messages.js'
 import { OutputLog, outputLogs, type OutputChunk } from '../features/output/output-log.js'
 import { appendOutput, outputOf, type TaskOutputEvent } from '../features/output/output-stream.js'
@@ -645,6 +646,29 @@ export class AsyncTaskManager {
    */
   sendToTask(id: string, message: string): SendResult {
     return sendMessage(this.registry, id, message)
+  }
+
+  /**
+   * Gives the run of a task another deadline. `timeoutMs` of the record becomes the time from the start of the run to that deadline, and counts for
+   * later runs of the task, too.
+   * @param inMs the time until the deadline, in ms from now; null for no deadline
+   * @returns whether the deadline was changed, and the reason if not: the task does not run, is concluding or being stopped, or its program survives
+   *   the host and has a deadline of its own
+   * @throws INVALID_INPUT for a value that is not a number >= 0 or null
+   */
+  changeDeadline(id: string, inMs: number | null): ChangeResult {
+    return changeDeadline(this.registry, id, inMs)
+  }
+
+  /**
+   * Asks the run of a task to conclude now, as if it had exceeded a budget: `context.wrapUp` aborts, a run that takes messages receives one, and open
+   * questions are withdrawn. A run that has not returned after `budget.wrapUpMs` (default 30000) is stopped, and its task fails with `TASK_CONCLUDED`.
+   * @param options `reason`: why, in at most 1000 characters. The run and the error have it
+   * @returns whether the run was asked, and the reason if not: the task does not run, is concluding or being stopped
+   * @throws INVALID_INPUT for an invalid option
+   */
+  concludeTask(id: string, options: { readonly reason?: string | undefined } = {}): ChangeResult {
+    return conclude(this.registry, id, options)
   }
 
   /**

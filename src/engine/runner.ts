@@ -90,10 +90,10 @@ export interface RunContext extends RunSteps {
   spend(amount: SpentAmount): void
   /**
    * Offers an output before the run ends, in the place of an earlier one. If a limit then stops the run, the task completes with this output, whose
-   * `terminate_reason` is TASK_TIMEOUT, BUDGET_EXCEEDED or TASK_IDLE. Otherwise it has no effect. A retry begins without an offered output.
+   * `terminate_reason` is TASK_TIMEOUT, BUDGET_EXCEEDED, TASK_IDLE or TASK_CONCLUDED. Otherwise it has no effect. A retry begins without an offered output.
    */
   readonly offer: (output: RunResult) => void
-  /** Aborts when the task has exceeded its budget. Return what you have so far, because `signal` aborts when the time to conclude is over. */
+  /** Aborts when the task has exceeded its budget or is asked to conclude. Return what you have so far, because `signal` aborts when the time to conclude is over. */
   readonly wrapUp: AbortSignal
   /** Records how the program of a command has started or ended. Present only for a command. */
   setProgram?(program: ProgramFacts): void

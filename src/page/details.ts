@@ -96,6 +96,7 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
       cancel: !entry.isEnded,
       runAgain: whyNot === undefined,
       ...(isInForeground(entry) && { detach: true }),
+      ...(mayConclude(entry) && { conclude: true }),
       ...omitUndefined({ whyNot }),
     },
   }
@@ -109,6 +110,10 @@ function traceOf({ manager, taskManager }: Sources, entry: PageEntry): TraceCont
   const retained = manager?.reads.history.get(entry.record.id)
   return retained && runTraces.get(retained)
 }
+
+/** Whether the run of a task works, and was not asked to conclude or to stop. */
+const mayConclude = (entry: PageEntry): boolean =>
+  entry.kind === 'async' && (entry.state === 'running' || entry.state === 'asking')
 
 const isInForeground = (entry: PageEntry): boolean => entry.kind === 'async' && entry.record.isForeground === true
 

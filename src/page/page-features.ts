@@ -1,4 +1,5 @@
 /** The features that have a part on the page. Their rows are listed in this order. */
+import { limitsPage } from '../features/changed-limits/page.js'
 import { detachPage } from '../features/foreground/page.js'
 import { historyPage } from '../features/history/page.js'
 import { monitorPage } from '../features/monitors/page.js'
@@ -14,6 +15,7 @@ const pageFeatures: readonly PageFeature[] = [
   schedulePage,
   monitorPage,
   detachPage,
+  limitsPage,
   questionPage,
   historyPage,
 ]

@@ -199,6 +199,8 @@ export interface PageTaskDetail {
     readonly cancel: boolean
     /** Set if a caller waits for the task in the foreground, and the task can move to the background. */
     readonly detach?: boolean
+    /** Set if the task runs, and can be asked to conclude. */
+    readonly conclude?: boolean
     readonly runAgain: boolean
     /** The reason why the task cannot run again. */
     readonly whyNot?: string

@@ -1,4 +1,5 @@
 /** Planted faults of tasks that wait, are repeated, or exceed a budget: each wraps a part of a manager. */
+import { limitedRecord } from '../../machines/task-record.js'
 import { plans } from '../../src/async-tasks/run-plan.js'
 import type { AlterManager } from './waiting-tasks.property.js'
 
@@ -7,7 +8,7 @@ export interface WaitingFault {
   readonly invariant: 'F8' | 'F9' | 'F10'
   readonly description: string
   readonly alter: AlterManager
-  /** Nothing is different without a store. */
+  /** Only the property with a store and changed deadlines can see it. */
   readonly needsStore?: boolean
 }
 
@@ -122,6 +123,33 @@ export const waitingFaults: readonly WaitingFault[] = [
       const send = actor.send.bind(actor)
       actor.send = (event) => {
         if (event.type !== 'task.wrapping') send(event)
+      }
+    },
+  },
+  {
+    name: 'deadline-not-changed',
+    invariant: 'F10',
+    description: 'the record has the changed deadline, and the run is stopped at the first one',
+    needsStore: true,
+    alter: ({ registry }) => {
+      const send = registry.send.bind(registry)
+      registry.send = (event) => {
+        if (event.type !== 'deadline.change') send(event)
+        else event.entry.record = limitedRecord(event.entry.record, event.inMs)
+      }
+    },
+  },
+  {
+    name: 'deadline-of-the-next-process-forgotten',
+    invariant: 'F10',
+    description: 'a changed deadline is not stored',
+    needsStore: true,
+    alter: ({ registry: { persistence } }) => {
+      if (persistence === undefined) return
+      const noteChange = persistence.noteChange.bind(persistence)
+      persistence.setDeadline = () => undefined
+      persistence.noteChange = (entry) => {
+        if (entry.record.timeoutMs === undefined) noteChange(entry)
       }
     },
   },

@@ -24,8 +24,9 @@ const retry: RetryPolicy = {
 export type Step =
   | { readonly do: 'launch'; readonly priority: number; readonly queues: boolean; readonly repeats: boolean }
   | { readonly do: 'end'; readonly nth: number; readonly how: 'returned' | 'rate-limited' | 'broken' }
-  | { readonly do: 'spend' | 'report late' | 'cancel' | 'unreserve'; readonly nth: number }
+  | { readonly do: 'spend' | 'report late' | 'cancel' | 'conclude' | 'unreserve'; readonly nth: number }
   | { readonly do: 'reserve' | 'advance'; readonly ms: number }
+  | { readonly do: 'deadline'; readonly nth: number; readonly inMs: number | null }
   | { readonly do: 'limit'; readonly max: number }
   | { readonly do: 'crash' }
 
@@ -52,9 +53,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constantFrom('spend' as const, 'report late' as const, 'cancel' as const, 'unreserve' as const),
+      do: fc.constantFrom(...(['spend', 'report late', 'cancel', 'conclude', 'unreserve'] as const)),
       nth,
     }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('deadline' as const), nth, inMs: fc.constantFrom(50, 150, 300, null) }),
   },
   { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('reserve' as const, 'advance' as const), ms }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('limit' as const), max: fc.integer({ min: 0, max: 3 }) }) },
@@ -71,9 +76,14 @@ interface ModelTask {
   /** It does not start before. */
   notBefore: number
   spent: number
-  /** When it is stopped, because it exceeded its budget. */
+  /** When it is stopped, because it exceeded its budget or was asked to conclude. */
   stopAt: number
+  startedAt: number
+  /** The time limit of its runs, if one was set. */
+  timeoutMs: number
 }
+
+const endOf = ({ stopAt, startedAt, timeoutMs }: ModelTask): number => Math.min(stopAt, startedAt + timeoutMs)
 
 /** What must happen: a list of tasks, a limit, and reservations. */
 class Model {
@@ -102,6 +112,8 @@ class Model {
 
   start(task: ModelTask): void {
     task.status = 'running'
+    task.startedAt = this.now
+    task.stopAt = Infinity
     this.started.push(`${task.id} ${task.attempt}`)
   }
 
@@ -111,12 +123,12 @@ class Model {
       const times = [
         ...this.reservations.values(),
         ...this.queue().map(({ notBefore }) => notBefore),
-        ...this.running().map(({ stopAt }) => stopAt),
+        ...this.running().map(endOf),
       ]
       const next = Math.min(...times.filter((time) => time > this.now && time <= end))
       if (next === Infinity) break
       this.now = next
-      for (const task of this.running()) if (task.stopAt <= this.now) task.status = 'failed'
+      for (const task of this.running()) if (endOf(task) <= this.now) task.status = 'failed'
       this.startNext()
     }
     this.now = end
@@ -126,7 +138,7 @@ class Model {
     this.reservations.clear()
     for (const task of this.tasks) {
       if (task.status !== 'running') continue
-      const isRepeated = task.repeats && task.attempt < retry.attempts && task.stopAt === Infinity
+      const isRepeated = task.repeats && task.attempt < retry.attempts && task.spent <= 1
       if (!isRepeated) task.status = 'failed'
       else {
         task.attempt += 1
@@ -257,6 +269,8 @@ async function take(model: Model, real: Real, present: Step): Promise<void> {
         notBefore: 0,
         spent: 0,
         stopAt: Infinity,
+        startedAt: 0,
+        timeoutMs: Infinity,
       }
       model.tasks.push(task)
       if (status === 'running') model.start(task)
@@ -282,6 +296,23 @@ async function take(model: Model, real: Real, present: Step): Promise<void> {
       real.contexts.findLast(({ key }) => key === `${task.id} ${task.attempt}`)?.context.spend({ steps: 1 })
       task.spent += 1
       if (task.spent > 1 && task.stopAt === Infinity) task.stopAt = model.now + WRAP_UP_MS
+      return
+    }
+    case 'conclude': {
+      const task = pick(model.tasks, present.nth)
+      if (task === undefined) return
+      const isAsked = task.status === 'running' && task.stopAt === Infinity
+      assert.equal(manager.concludeTask(task.id).changed, isAsked)
+      if (isAsked) task.stopAt = model.now + WRAP_UP_MS
+      return
+    }
+    case 'deadline': {
+      const task = pick(model.tasks, present.nth)
+      if (task === undefined) return
+      const isChanged = task.status === 'running' && task.stopAt === Infinity
+      const { inMs } = present
+      assert.equal(manager.changeDeadline(task.id, inMs).changed, isChanged)
+      if (isChanged) task.timeoutMs = inMs === null ? Infinity : model.now - task.startedAt + inMs
       return
     }
     case 'report late': {

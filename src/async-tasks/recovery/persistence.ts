@@ -220,6 +220,14 @@ export class Persistence implements DeliveryObserver {
     this.noteChange(entry)
   }
 
+  /** Updates the stored deadline of a running task, because its time limit has changed. */
+  setDeadline(entry: TaskEntry): void {
+    const { startedAt, launchedAt, timeoutMs } = entry.record
+    const deadlineAt = timeoutMs === undefined ? undefined : (startedAt ?? launchedAt) + timeoutMs
+    this.#storage.set(entry, { ...this.#storageOf(entry), deadlineAt })
+    this.noteChange(entry)
+  }
+
   /** Stores that the run of a task was stopped with its process, and how often in a row that has happened to this attempt. */
   addSuspension(entry: TaskEntry): void {
     this.setRun(entry, { suspended: (this.runOf(entry).suspensions ?? 0) + 1 })

@@ -22,6 +22,11 @@ export interface PageConnection {
    */
   cancel(key: string, reason: string | undefined): Promise<number | undefined>
   /**
+   * Performs another action on a task.
+   * @throws AgentTasksError with the reason, if the task cannot be changed
+   */
+  act(key: string, action: string, body: object): Promise<void>
+  /**
    * The events of the page: first the snapshot of all tasks, then each change.
    * @throws the reason of the signal when it aborts
    * @throws AgentTasksError when the connection is lost
@@ -82,6 +87,9 @@ export function connectPage(option: string, link: string): PageConnection {
     cancel: async (key, reason) => {
       const body = reason === undefined ? {} : { reason }
       return (await call(`/api/tasks/${encodeURIComponent(key)}/cancel`, cancelledSchema, body)).stopsWithinMs
+    },
+    act: async (key, action, body) => {
+      await call(`/api/tasks/${encodeURIComponent(key)}/${action}`, z.looseObject({}), body)
     },
     events: async function* (signal) {
       const response = await open('/api/events', signal)

@@ -32,6 +32,7 @@ export function pageSource(option: string, link: string): TaskSource {
         throw error
       }
     },
+    act: (task, action, body) => page.act(keyOf(task), action, body),
     changes: ({ signal }) => changesOf(page, signal),
   }
 }

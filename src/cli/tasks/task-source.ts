@@ -52,6 +52,11 @@ export interface TaskSource {
    */
   cancel(task: TaskRef, reason: string | undefined): Promise<boolean | { readonly stopsWithinMs: number }>
   /**
+   * Changes the deadline of a task (`seconds`, null for none), or asks it to conclude. Undefined if this source cannot.
+   * @throws AgentTasksError with the reason, if the task cannot be changed
+   */
+  readonly act?: (task: TaskRef, action: 'conclude' | 'deadline', body: object) => Promise<void>
+  /**
    * Yields all tasks first, and then the tasks that have changed.
    * @throws the reason of the signal when it aborts
    * @throws AgentTasksError when the connection is lost

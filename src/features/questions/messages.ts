@@ -1,5 +1,6 @@
 import { inboxes } from './inbox.js'
 import { z } from 'zod'
+import { BUDGET_EXCEEDED } from '../../../machines/async-task.js'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
 import { preview } from '../../data/preview.js'
 import { lazily } from '../../protocol/lazily.js'
@@ -54,7 +55,7 @@ function refusalOf({ record, ref }: TaskEntry, name: string): string | undefined
   if (state?.matches({ active: 'stopping' }) === true) {
     return `${name} is being stopped, because its deadline has passed.`
   }
-  return state?.matches({ active: 'wrapping' }) === true
-    ? `${name} is concluding, because its budget is used up.`
-    : undefined
+  if (state?.matches({ active: 'wrapping' }) !== true) return undefined
+  const why = state.context.excessCode === BUDGET_EXCEEDED ? ', because its budget is used up' : ''
+  return `${name} is concluding${why}.`
 }

@@ -2,7 +2,6 @@
  * The slash commands for background tasks: list, end, answer, send a message, and move to the background. The commands of
  * features follow.
  */
-import type { ActiveTaskInfo, AsyncTaskInfo } from '../../../machines/records.js'
 import { stoppingText } from '../../features/stopping/stopping.js'
 import { givenManager } from '../../async-tasks/given-manager.js'
 import { boundLines, previewText } from '../../features/output/bounded-text.js'
@@ -14,19 +13,18 @@ import { questionWords, writtenAnswer } from '../../features/questions/question-
 import { AgentTasksError, TaskLimitError } from '../../errors.js'
 import { isTerminal } from '../../../machines/task-entry.js'
 import { iconOf } from '../../../machines/task-status.js'
-import type { PrunedTask } from '../../features/history/pruned-tasks.js'
 import { queuePlaces } from '../../features/limits/queue-places.js'
 import {
   asks,
   hasNotEnded,
   lookUpTask,
-  prunedText,
   shortTaskIds,
   visibleTasks,
   type TaskLookup,
 } from '../../features/task-ids/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../../protocol/option-checks.js'
 import { toOneLine } from '../../data/control-characters.js'
+import { limitCommands } from '../../features/changed-limits/command.js'
 import { pauseCommands } from '../../features/pausing/command.js'
 import { scheduleCommands } from '../../features/schedules/command.js'
 import { monitorCommands } from '../../features/monitors/command.js'
@@ -39,9 +37,10 @@ import {
   type SlashCommand,
   type TaskCommandsOptions,
 } from './command.js'
+import { ambiguity, findNamed, notFound, runningIds, taskLines, type FoundTask } from './named-task.js'
 
 /** The commands of features, in the order in which they are listed. */
-const featureCommands = [pauseCommands, scheduleCommands, monitorCommands] as const
+const featureCommands = [limitCommands, pauseCommands, scheduleCommands, monitorCommands] as const
 
 const GOAL_PREVIEW_CHARS = 40
 
@@ -57,6 +56,7 @@ const SEND_USAGE = 'Usage: /task send <task_id> <text>'
  * - `/task answer <task_id> [question_id] <text>`
  * - `/task send <task_id> <text>`
  * - `/background [task_id]`
+ * - `/deadline <task_id> <seconds|none>` and `/conclude <task_id> [reason]`
  * - `/pause [all]` and `/resume`
  * - `/schedules` and `/schedule cancel <schedule_id>`
  * - `/monitors` and `/monitor cancel <monitor_id>`
@@ -111,9 +111,6 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
     ...featureCommands.flatMap((commands) => commands(options)),
   ]
 }
-
-/** The task that the user named, or an error text if no task or several tasks match. */
-type FoundTask = { readonly task: AsyncTaskInfo } | { readonly refusal: CommandResult }
 
 function listTasks(options: TaskCommandsOptions): CommandResult {
   const { owner } = options
@@ -235,35 +232,6 @@ function onlyForeground(options: TaskCommandsOptions): FoundTask {
   return { refusal: { type: 'error', text: `Several tasks are in the foreground. ${BACKGROUND_USAGE}\n${lines}` } }
 }
 
-/** Finds the task that the user named. */
-function findNamed(
-  options: TaskCommandsOptions,
-  idOrPrefix: string,
-  canBeMeant: (task: AsyncTaskInfo) => boolean,
-): FoundTask {
-  const { owner } = options
-  const manager = givenManager(options)
-  const found = lookUpTask(manager, idOrPrefix, owner, canBeMeant)
-  if (found.type === 'found') return { task: found.task }
-  if (found.type === 'unknown') return { refusal: notFound(idOrPrefix, found.pruned) }
-  return { refusal: ambiguity(manager, found.candidates) }
-}
-
-function ambiguity(manager: AsyncTaskManager, candidates: readonly AsyncTaskInfo[]): CommandResult {
-  return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${taskLines(manager, candidates)}` }
-}
-
-function taskLines(manager: AsyncTaskManager, tasks: readonly AsyncTaskInfo[]): string {
-  const shortOf = shortTaskIds(manager)
-  const lines = tasks.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName}) - ${task.status}`))
-  return boundLines(lines, LIST_CHARS)
-}
-
-const notFound = (idOrPrefix: string, pruned: PrunedTask | undefined): CommandResult => ({
-  type: 'error',
-  text: toOneLine(pruned ? prunedText(pruned) : `Task not found: ${idOrPrefix}`),
-})
-
 /**
  * Splits the arguments into a task id and a reason. Ids may contain spaces, so the whole text is tried as an id first. Otherwise the first word is
  * the id.
@@ -273,19 +241,4 @@ function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { fo
   if (whole.type !== 'unknown') return { found: whole }
   const [word, reason] = splitWord(args)
   return { found: lookUp(word), reason }
-}
-
-/** Returns the ids of unfinished tasks that start with `partial`. Short ids are returned, or whole ids if the user has typed more than the short id. */
-function runningIds(
-  options: TaskCommandsOptions,
-  partial: string,
-  isShown: (task: ActiveTaskInfo) => boolean = () => true,
-): string[] {
-  const { owner } = options
-  const manager = givenManager(options)
-  const shortOf = shortTaskIds(manager)
-  return manager
-    .getActiveTasks(owner)
-    .filter((task) => task.id.startsWith(partial) && isShown(task))
-    .map((task) => (shortOf(task).startsWith(partial) ? shortOf(task) : task.id))
 }

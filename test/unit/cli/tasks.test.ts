@@ -67,6 +67,34 @@ describe('with a page', () => {
     })
   })
 
+  it('F10: deadline and conclude change a running task', async () => {
+    const { launch, manager, ask } = await startHost()
+    const id = idOf(await launch('sleeper', 'dream'))
+    await waitFor(() => expect(manager.getTask(id)?.status).toBe('running'))
+    expect(await ask('deadline', id, '120')).toEqual({
+      exitCode: 0,
+      stdout: `${id} has another deadline.\n`,
+      stderr: '',
+    })
+    expect(manager.getTask(id)?.timeoutMs).toBeGreaterThanOrEqual(120_000)
+    expect(await ask('deadline', id, 'none', '--json')).toMatchObject({ exitCode: 0 })
+    expect(manager.getTask(id)).not.toHaveProperty('timeoutMs')
+    expect(await ask('deadline', id, 'soon')).toMatchObject({ exitCode: 2, stderr: containing('a number of seconds') })
+    expect(await ask('conclude', id, '--reason', 'late')).toMatchObject({
+      exitCode: 0,
+      stdout: `${id} was asked to conclude.\n`,
+    })
+    expect(await ask('conclude', id)).toMatchObject({ exitCode: 4, stderr: containing('is concluding already') })
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'tasks.db')
+    const store = sqliteStore(file)
+    store.open()
+    store.close()
+    const inStore = await run(['tasks', 'conclude', id, '--store', file])
+    expect(inStore).toMatchObject({ exitCode: 2, stderr: containing('cannot change tasks') })
+  })
+
   it('show has the question of a task that asks', async () => {
     const { launch, manager, ask } = await startHost()
     const asker = idOf(await launch('asker', 'ship'))

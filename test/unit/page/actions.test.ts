@@ -171,6 +171,25 @@ describe('message', () => {
   })
 })
 
+describe('deadline and conclude', () => {
+  it('F10: change the deadline of a running task, and ask it to conclude', async () => {
+    const { manager, run, runs, get, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, run)
+    await expect.poll(() => runs.length).toBe(1)
+    const path = `tasks/async:${id}`
+    expect((await post(`${path}/deadline`, { seconds: 90 })).status).toBe(200)
+    expect(manager.getTask(id)?.timeoutMs).toBeGreaterThanOrEqual(90_000)
+    expect((await post(`${path}/deadline`, { seconds: null })).status).toBe(200)
+    expect(manager.getTask(id)).not.toHaveProperty('timeoutMs')
+    expect(await post(`${path}/deadline`, { seconds: 'x' })).toMatchObject({ status: 400, body: { field: 'seconds' } })
+    expect((await get(path)).body['can']).toMatchObject({ conclude: true })
+    expect((await post(`${path}/conclude`, { reason: 'late' })).status).toBe(200)
+    expect(runs[0]!.context.wrapUp.aborted).toBe(true)
+    expect((await get(path)).body['can']).not.toHaveProperty('conclude')
+    expect(await post(`${path}/conclude`)).toMatchObject({ status: 409, body: { code: 'NOT_CHANGED' } })
+  })
+})
+
 describe('move to the background', () => {
   it('F14: is offered for a task in the foreground alone, moves it, and is an event of the task', async () => {
     const { manager, run, get, post } = await withHost()

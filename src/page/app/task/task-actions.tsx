@@ -33,6 +33,13 @@ export function TaskActions({ task, detail }: Props) {
           title="The call that waits for this task returns now. The result of the task is delivered later"
         />
       )}
+      {can.conclude === true && task.endedAt === undefined && (
+        <ActionButton
+          path={`${pathOf(task.key)}/conclude`}
+          label="Conclude now"
+          title="Asks the run to return what it has. After its time to wrap up it is stopped"
+        />
+      )}
       {copyAs.curl !== undefined && <CopyButton text={copyAs.curl} label="Copy as curl" />}
       <CopyButton text={copyAs.typescript} label="Copy as TypeScript" />
       {canCancel && (

@@ -288,6 +288,8 @@ it('commands are plain objects', () => {
     ['tasks', ['list']],
     ['task', ['list', 'end', 'answer', 'send']],
     ['background', undefined],
+    ['deadline', undefined],
+    ['conclude', undefined],
     ['pause', undefined],
     ['resume', undefined],
     ['schedules', undefined],
