@@ -1,15 +1,19 @@
 /** Reads the JSON of a configuration, in which people write comments and commas after the last item. */
-import { createScanner, type ScanError, type SyntaxKind } from 'jsonc-parser'
+import { createScanner } from 'jsonc-parser'
 import { withoutByteOrderMark } from '../data/byte-order-mark.js'
 
-// The enums of jsonc-parser are only types under `isolatedModules`.
-const COMMA: SyntaxKind.CommaToken = 5
-const OPENINGS: readonly SyntaxKind[] = [1, 3] satisfies [SyntaxKind.OpenBraceToken, SyntaxKind.OpenBracketToken]
-const ENDS: readonly SyntaxKind[] = [2, 4] satisfies [SyntaxKind.CloseBraceToken, SyntaxKind.CloseBracketToken]
-const COMMENTS: readonly SyntaxKind[] = [12, 13] satisfies [SyntaxKind.LineCommentTrivia, SyntaxKind.BlockCommentTrivia]
-const SPACES: readonly SyntaxKind[] = [14, 15] satisfies [SyntaxKind.LineBreakTrivia, SyntaxKind.Trivia]
-const EOF: SyntaxKind.EOF = 17
-const NO_ERROR: ScanError.None = 0
+/** The kinds of tokens (`SyntaxKind`). jsonc-parser declares a `const enum`, which `isolatedModules` forbids to use. */
+const [COMMA, EOF] = [5, 17]
+/** `{` and `[`. */
+const OPENINGS: readonly number[] = [1, 3]
+/** `}` and `]`. */
+const ENDS: readonly number[] = [2, 4]
+/** Comments of a line and of a block. */
+const COMMENTS: readonly number[] = [12, 13]
+/** Line breaks and blanks. */
+const SPACES: readonly number[] = [14, 15]
+/** The error of a token without an error (`ScanError`). */
+const NO_ERROR = 0
 
 /** A place in a text: its offset and its length, in UTF-16 units. */
 type Span = readonly [offset: number, length: number]
@@ -27,13 +31,14 @@ export function parseConfigJson(text: string): unknown {
 function lenientParts(text: string): Span[] {
   const scanner = createScanner(text)
   const parts: Span[] = []
-  let before: SyntaxKind | undefined
+  let before: number | undefined
   let comma: number | undefined
-  for (let kind = scanner.scan(); kind !== EOF; kind = scanner.scan()) {
+  for (let kind: number = scanner.scan(); kind !== EOF; kind = scanner.scan()) {
     if (SPACES.includes(kind)) continue
     const at = scanner.getTokenOffset()
     if (COMMENTS.includes(kind)) {
-      if (scanner.getTokenError() === NO_ERROR) parts.push([at, scanner.getTokenLength()])
+      const error: number = scanner.getTokenError()
+      if (error === NO_ERROR) parts.push([at, scanner.getTokenLength()])
       continue
     }
     if (comma !== undefined && ENDS.includes(kind)) parts.push([comma, 1])
@@ -43,8 +48,7 @@ function lenientParts(text: string): Span[] {
   return parts.sort(([one], [other]) => one - other)
 }
 
-const endsItem = (kind: SyntaxKind | undefined): boolean =>
-  kind !== undefined && kind !== COMMA && !OPENINGS.includes(kind)
+const endsItem = (kind: number | undefined): boolean => kind !== undefined && kind !== COMMA && !OPENINGS.includes(kind)
 
 /** Replaces parts of a text by spaces, so that a place in an error is the place in the file. */
 function withSpaces(text: string, parts: readonly Span[]): string {

@@ -60,8 +60,9 @@ export const configFaults: readonly (Fault & { readonly parse: ParseConfig })[] 
     invariant: 'F13',
     description: 'a configuration may have comments, and no comma after the last item',
     parse: (bytes, file) => {
-      if (/,\s*\/\*.*?\*\/\s*\}/s.test(Buffer.from(bytes).toString()))
+      if (/,\s*\/\*.*?\*\/\s*\}/s.test(Buffer.from(bytes).toString())) {
         throw new ConfigFileError(file, 'is not JSON: a comma')
+      }
       return parseConfigBytes(bytes, file)
     },
   },

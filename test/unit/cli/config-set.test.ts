@@ -30,7 +30,9 @@ function setUp(text = commented, name = 'agent-tasks.config.json') {
   const file = join(folder, name)
   writeFileSync(file, text)
   const cwd = vi.spyOn(process, 'cwd').mockReturnValue(folder)
-  onTestFinished(() => void cwd.mockRestore())
+  onTestFinished(() => {
+    cwd.mockRestore()
+  })
   const env = { HOME: folder, PORT: '0', TASKS_WS_PORT: '0', PATH: process.env['PATH'] ?? '' }
   return { folder, file, read: () => readFileSync(file, 'utf8'), start: (...args: string[]) => run(args, { env }) }
 }
