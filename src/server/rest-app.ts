@@ -12,6 +12,7 @@ import { jsonStream } from '../data/json-pieces.js'
 import type { Log } from './http/log.js'
 import type { RefusalCode } from '../protocol/client-messages.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
+import { withoutByteOrderMark } from '../data/byte-order-mark.js'
 import { preview } from '../data/preview.js'
 import { traceOf, type Telemetry } from '../protocol/telemetry.js'
 import type { RestError, ServerInfo } from '../protocol/rest.js'
@@ -268,7 +269,7 @@ function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): Middleware
       const error = `The body is larger than ${bodyBytes} bytes`
       return c.json({ error, code: 'BODY_TOO_LARGE', details: { maxBytes: bodyBytes } } satisfies RestError, 413)
     }
-    c.req.bodyCache.text = Promise.resolve(text) as never
+    c.req.bodyCache.text = Promise.resolve(withoutByteOrderMark(text)) as never
     if (text !== '') {
       const parsed = parseJson(text, nesting)
       // A body of another content type is refused later, by the route.
