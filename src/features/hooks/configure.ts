@@ -1,6 +1,9 @@
 /** Prints, writes, removes and checks the hooks in the configuration of a client. */
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { AgentTasksError, InvalidSettingError } from '../../errors.js'
+import { isWithin } from '../../system/regular-file.js'
 import { HOOK_SETUPS } from './clients.js'
 import type { ClientName } from './hook-client.js'
 import type { HookEntry, HookTarget, SetupPlace } from './hook-setup.js'
@@ -33,12 +36,13 @@ const asSettings = (entries: readonly HookEntry[]): object => ({
  * Writes the hooks.
  * @returns the file, and whether it has changed
  * @throws INVALID_SETTING for a file that people commit
- * @throws INVALID_CONFIG for a file that cannot be changed safely
+ * @throws INVALID_CONFIG for a file that cannot be changed safely, such as one outside the folder of a project
  */
 export function writeHooks(plan: HookPlan): { readonly file: string; readonly hasChanged: boolean } {
   const setup = HOOK_SETUPS[plan.client]
   const file = fileOf(plan)
   refuseCommitted(plan)
+  refuseOutside(plan, file)
   const hasChanged = changeFile(file, (text) => {
     if (!('text' in setup)) return withEntries(file, text, setup.entries(plan.target))
     refuseForeign(file, text, setup.isOwn)
@@ -55,6 +59,7 @@ export function removeHooks(plan: HookPlan): { readonly file: string; readonly h
   const setup = HOOK_SETUPS[plan.client]
   const file = fileOf(plan)
   refuseCommitted(plan)
+  refuseOutside(plan, file)
   const hasChanged = changeFile(file, (text) => {
     if (text === undefined) return undefined
     if (!('text' in setup)) return withoutEntries(file, text)
@@ -98,8 +103,8 @@ function nameInJson(text: string, { folder }: SetupPlace): string | undefined {
 
 /** Reads the names of tables such as `[mcp_servers.name]`, and looks at what follows each. */
 function nameInToml(text: string): string | undefined {
-  const tables = text.split(/^\s*\[mcp_servers\./m).slice(1)
-  const found = tables.find((table) => isServer(table.split(/^\s*\[/m)[0] ?? ''))
+  const tables = text.split(/^[ \t]*\[mcp_servers\./m).slice(1)
+  const found = tables.find((table) => isServer(table.split(/^[ \t]*\[/m)[0] ?? ''))
   return /^"?([^\]"]+)"?\]/.exec(found ?? '')?.[1]
 }
 
@@ -118,6 +123,13 @@ function refuseCommitted({ client, scope }: HookPlan): void {
   if (scope === 'user' || !HOOK_SETUPS[client].isCommitted) return
   const expected = 'user, because the file of a project is one that people commit; --print shows what belongs into it'
   throw new InvalidSettingError('--scope', scope, expected)
+}
+
+/** A repository may have a link in the place of the file or its folder, which would lead to any file of the user. */
+function refuseOutside({ scope, folder }: HookPlan, file: string): void {
+  const place = [file, dirname(file)].find((each) => existsSync(each))
+  if (scope === 'user' || place === undefined || isWithin(realpathSync(folder), realpathSync(place))) return
+  throw new AgentTasksError('INVALID_CONFIG', `${file} is a link out of the folder. Nothing was changed.`)
 }
 
 function refuseForeign(file: string, text: string | undefined, isOwn: (text: string) => boolean): void {

@@ -1,4 +1,5 @@
 /** How the hooks of a client are configured. */
+import { CLIENT_NAMES, HOOK_EVENTS } from './hook-client.js'
 
 export type HookScope = 'project' | 'user'
 
@@ -63,7 +64,7 @@ export const hookCommand = ({ command }: HookTarget, event: string, client: stri
 const shellWord = (word: string): string =>
   /^[\w./:@%+,=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
-const HOOK_COMMAND = /\shook (start|prompt|stop|wake) --client [a-z]+$/
+const HOOK_COMMAND = new RegExp(`\\shook (${HOOK_EVENTS.join('|')}) --client (${CLIENT_NAMES.join('|')})$`)
 
 const HOOK_TOOL = /^agent_tasks_(stop|prompt)$/
 

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -9,6 +10,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -158,6 +160,83 @@ it('a file that is changed at the same time is not replaced', () => {
     })
   expect(change).toThrow('was changed at the same time')
   expect(readFileSync(file, 'utf8')).toBe('{"theirs":1}')
+})
+
+describe('in the place of the settings', () => {
+  const refused = (problem: string) => {
+    for (const change of [writeHooks, removeHooks, checkHooks]) expect(() => change(plan('claude'))).toThrow(problem)
+  }
+
+  it('a FIFO, a folder, a link to a device, and a link without a target are refused', () => {
+    const file = fileOf('claude')
+    mkdirSync(file, { recursive: true })
+    refused('is not a regular file')
+    rmSync(file, { recursive: true })
+    expect(spawnSync('mkfifo', [file]).status).toBe(0)
+    refused('is not a regular file')
+    rmSync(file)
+    symlinkSync('/dev/zero', file)
+    refused('is not a regular file')
+    rmSync(file)
+    symlinkSync(join(home, 'missing'), file)
+    refused('is a link without a target. Nothing was written.')
+    expect(lstatSync(file).isSymbolicLink()).toBe(true)
+  })
+
+  it('a huge file, and JSON that is nested too deep, are refused', () => {
+    const file = give('claude', '{}')
+    truncateSync(file, 17 * 1024 * 1024)
+    refused('bytes, expected at most 16777216')
+    writeFileSync(file, `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`)
+    refused('the JSON is nested too deep')
+  })
+
+  it('hooks that are no object, or that are there twice, are refused, so that no entry of others is removed', () => {
+    const entry = (command: string) => ({ Stop: [{ hooks: [{ command }] }] })
+    const [theirs, ours] = [JSON.stringify(entry('mine')), JSON.stringify(entry('x hook stop --client claude'))]
+    for (const text of [`{"hooks":${theirs},"hooks":${ours}}`, `{"hooks":{"Stop":[1],${ours.slice(1)}}`]) {
+      const file = give('claude', text)
+      refused('hooks has a name twice')
+      expect(readFileSync(file, 'utf8')).toBe(text)
+    }
+    for (const text of ['{"hooks":"x"}', '{"hooks":[]}', '{"hooks":null}']) {
+      give('claude', text)
+      refused('hooks is not an object')
+    }
+  })
+
+  it('what is under __proto__, and the command of another program, stays', () => {
+    const text = `{"__proto__":{"hooks":{"Stop":[{"hooks":[{"command":"x hook stop --client claude"}]}]}},"hooks":{"Stop":[{"hooks":[{"command":"theirs hook stop --client web"}]}]}}`
+    const file = give('claude', text)
+    expect(removeHooks(plan('claude')).hasChanged).toBe(false)
+    writeHooks(plan('claude'))
+    expect(checkHooks(plan('claude'))).toEqual([])
+    expect(readFileSync(file, 'utf8')).toContain('theirs hook stop --client web')
+  })
+
+  it.skipIf(process.getuid?.() === 0)('a read-only file is left alone', () => {
+    const file = give('claude', '{}', 0o444)
+    expect(() => writeHooks(plan('claude'))).toThrow('is read-only')
+    expect(readFileSync(file, 'utf8')).toBe('{}')
+  })
+
+  it('a link of a project to a file outside of it is refused', () => {
+    const outside = join(home, 'outside')
+    mkdirSync(outside)
+    const target = join(outside, 'settings.local.json')
+    const folder = join(home, 'project', '.claude')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(target, '{}')
+    symlinkSync(target, join(folder, 'settings.local.json'))
+    expect(() => writeHooks(plan('claude', 'project'))).toThrow('is a link out of the folder')
+    rmSync(folder, { recursive: true })
+    rmSync(target)
+    symlinkSync(outside, folder)
+    expect(() => writeHooks(plan('claude', 'project'))).toThrow('is a link out of the folder')
+    expect(readdirSync(outside)).toEqual([])
+    rmSync(folder)
+    expect(writeHooks(plan('claude', 'project')).hasChanged).toBe(true)
+  })
 })
 
 it('commands are quoted for a shell, and never run npx', () => {
