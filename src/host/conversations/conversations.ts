@@ -57,7 +57,7 @@ import type {
 export interface ConversationHost {
   readonly manager: AsyncTaskManager
   readonly reminders: AsyncTaskReminderService
-  /** Runs the turns of conversations that have no function of their own. Without it, no result starts a turn. */
+  /** Runs the turns of conversations that have no function of their own. */
   readonly respond: RespondInConversation | undefined
   /** Decides about a conversation that nobody has opened and to which a result is owed. */
   readonly openConversation: OpenConversation | undefined
@@ -115,13 +115,20 @@ export class Conversations {
   /** The open conversations by id; the one that was used last is the last. */
   readonly #open = new Map<string, Open>()
   #isDisposed = false
+  #isWaking = false
 
   constructor(host: ConversationHost) {
     this.host = host
     this.#registry = registryOf(host.manager)
     this.#kept = this.#registry.use(keptTurns)
     if (host.keepTurns !== undefined) this.#kept.keepAtMost(host.keepTurns)
-    if (host.respond === undefined) return
+    if (host.respond !== undefined) this.#startWaking()
+  }
+
+  /** From now on, what is owed to a conversation starts a turn of it. */
+  #startWaking(): void {
+    if (this.#isWaking) return
+    this.#isWaking = true
     this.#registry.use(pushSubscribers).serve((owner) => this.#serves(owner))
     this.#registry
       .use(wakeUps)
@@ -129,7 +136,7 @@ export class Conversations {
       .subscribe((owner) => this.#wake(owner))
     for (const owner of this.#registry.ledger.countsByOwner('owed').keys()) this.#wake(owner)
     const wakeForInputs = (): void => this.#kept.owners().forEach((owner) => this.#wake(owner))
-    void host.manager.recovered.then(wakeForInputs, () => undefined)
+    void this.host.manager.recovered.then(wakeForInputs, () => undefined)
   }
 
   /**
@@ -151,7 +158,10 @@ export class Conversations {
       )
     }
     const { conversation } = this.use(id, options)
-    if (open === undefined && this.host.respond !== undefined) this.#wake(id)
+    if (open === undefined && this.#serves(id)) {
+      this.#startWaking()
+      this.#wake(id)
+    }
     return conversation
   }
 
@@ -197,7 +207,12 @@ export class Conversations {
 
   /** Whether the results of an owner start turns. */
   #serves(owner: string): boolean {
-    return runOfOwner(owner) === undefined && !this.#isDisposed
+    if (runOfOwner(owner) !== undefined || this.#isDisposed) return false
+    return this.#respondOf(this.#open.get(owner)) !== undefined
+  }
+
+  #respondOf(open: Open | undefined): RespondInConversation | undefined {
+    return open?.options.respond ?? this.host.respond
   }
 
   /** Opens a conversation, or notes that it is used. */
@@ -323,15 +338,15 @@ export class Conversations {
   }
 
   #begin(open: Open): Work {
-    const { conversation, options } = open
+    const { conversation } = open
     const { id: owner } = conversation
     const { manager, autoTrigger } = this.host
-    const respond = options.respond ?? this.host.respond
+    const respond = this.#respondOf(open)
     if (respond === undefined) {
       throw new InvalidInputError(
-        'options.respond',
+        'respond',
         undefined,
-        'a function, here or in createAgentTasks, because the message starts a turn',
+        'a function in the options of createAgentTasks or of `conversation`, because the message starts a turn',
       )
     }
     const turns = turnQueue<unknown, Input>(

@@ -1,6 +1,6 @@
 /** Several conversations in one host. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createAgentTasks, type AgentTasksOptions } from '../../../src/index.js'
+import { createAgentTasks, type AgentTasksOptions, type ConversationTurn } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 import { tick } from '../../support/limited-tasks.js'
@@ -17,7 +17,7 @@ function createHost(options: Partial<AgentTasksOptions> = {}, clock?: ManualCloc
     ...(clock && { clock }),
     graceMs: 0,
     maxAsyncTasks: -1,
-    onError: (error) => errors.push(error),
+    onError: (...report) => errors.push(report),
     subagents: { echo: ({ goal }) => `done: ${goal}` },
     respond: async ({ conversation: { id }, text }) => {
       await Promise.resolve()
@@ -101,6 +101,40 @@ describe('a conversation', () => {
     expect(() => tasks.conversation('a', { respnd: respond } as object)).toThrow('respnd')
   })
 
+  it('H7: receives results with a function of its own in a host without one', async () => {
+    const heard: unknown[] = []
+    const { tasks, errors } = createHost({ respond: undefined as never })
+    const respond = ({ delivery, conversation }: ConversationTurn): void => {
+      heard.push(delivery === undefined ? 'a user' : 'a result')
+      if (delivery === undefined) conversation.launch('echo', 'later')
+    }
+    tasks.launch('echo', 'earlier', { owner: 'a' })
+    await tick()
+    const a = tasks.conversation('a', { respond })
+    await a.onIdle()
+    await a.send('hello')
+    await a.onIdle()
+    expect(heard).toEqual(['a result', 'a user', 'a result'])
+    const b = tasks.conversation('b', { respond: () => Promise.reject(new Error('the model of b is down')) })
+    b.launch('echo', 'never accepted')
+    await settle()
+    expect(errors).toMatchObject([[{ message: 'the model of b is down' }, { source: 'delivery', owner: 'b' }]])
+    await expect(tasks.conversation('c').send('hello')).rejects.toMatchObject({ field: 'respond' })
+  })
+
+  it('reports a turn for results that fails, with its owner, also if nobody has opened the conversation', async () => {
+    const { tasks, errors } = createHost({ respond: () => Promise.reject(new Error('the model is down')) })
+    tasks.launch('echo', 'for main')
+    tasks.launch('echo', 'for a', { owner: 'a' })
+    await settle()
+    expect(errors).toMatchObject(
+      ['main', 'a'].map((owner) => [
+        { message: 'the model is down' },
+        { source: 'delivery', owner, deliveryId: expect.stringContaining('delivery') as string },
+      ]),
+    )
+  })
+
   it('H7: can be had for each owner in the list, whatever characters it has', async () => {
     const { tasks } = createHost({
       subagents: { long: () => new Promise(() => undefined) },
@@ -144,7 +178,7 @@ describe('a conversation', () => {
     await tasks.conversation('a').onIdle()
     expect(texts).toHaveLength(2)
     expect(texts[1]).toContain('done: g')
-    expect(errors).toMatchObject([{ message: 'the model is away' }])
+    expect(errors).toMatchObject([[{ message: 'the model is away' }, { owner: 'a' }]])
   })
 
   it('suspends a turn, which goes on or is abandoned, and nothing else runs meanwhile', async () => {
