@@ -41,7 +41,13 @@ export type OnError = (error: unknown, from: ErrorSource) => void
 export const reportToConsole: OnError = (error, from) => {
   const isLine = from.source === 'late-result' && error instanceof Error
   const shown = isLine ? toOneLine(error.message) : error
-  console.error(`[agent-tasks] ${from.source}${from.taskId === undefined ? '' : ` of task ${from.taskId}`}:`, shown)
+  console.error(`[agent-tasks] ${from.source}${aboutOf(from)}:`, shown)
+}
+
+const aboutOf = ({ taskId, owner, deliveryId }: ErrorSource): string => {
+  const task = taskId === undefined ? '' : ` of task ${taskId}`
+  const of = owner === undefined ? '' : ` of owner ${toOneLine(owner)}`
+  return `${task}${of}${deliveryId === undefined ? '' : ` (${deliveryId})`}`
 }
 
 /** Returns an `onError` that never throws, and that calls the host's `onError` in the current context. Exceptions of the host's `onError` are ignored. */

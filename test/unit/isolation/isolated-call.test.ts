@@ -54,13 +54,15 @@ it('A2: ignores what the report throws, and what it rejects with', async () => {
   expect(seen).toEqual([['error', { source: 'stream' }]])
 })
 
-it('writes to the console what happened, and to which task', () => {
+it('writes to the console what happened, and to which task, owner and delivery', () => {
   const write = vi.spyOn(console, 'error').mockReturnValue(undefined)
   reportToConsole('why', { source: 'handler' })
   reportToConsole('why', { source: 'handler', taskId: 'a' })
+  reportToConsole('why', { source: 'delivery', owner: 'ann\u001b', deliveryId: 'delivery-1' })
   expect(write.mock.calls).toEqual([
     ['[agent-tasks] handler:', 'why'],
     ['[agent-tasks] handler of task a:', 'why'],
+    ['[agent-tasks] delivery of owner ann  (delivery-1):', 'why'],
   ])
   write.mockRestore()
 })
