@@ -56,6 +56,7 @@ export function launchTask(
 ): TaskHandle {
   const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
   if (subagent === undefined) throw new InvalidInputError('name', name, knownNames(name, Object.keys(subagents)))
+  if (typeof goal !== 'string') throw new InvalidInputError('goal', goal, 'a string')
   const { reads } = manager
   const { parentId, owner: given = parentId === undefined ? owner : undefined, ...rest } = options
   // Both steps are one batch. A task that ends at once could otherwise be removed before its handle is created.

@@ -57,6 +57,7 @@ describe('a launch', () => {
     expect(launch('b')).toThrow('name: got "b", expected one of echo, worker.')
     expect(launch('toString')).toThrow('name: got "toString", expected one of echo, worker.')
     expect(launch(undefined as never)).toThrow('name: got undefined, expected one of echo, worker.')
+    expect(() => tasks.launch('echo', undefined as never)).toThrow('goal: got undefined, expected a string.')
     expect(resolveSubagent).not.toHaveBeenCalled()
     expect(manager.getAllTasks()).toEqual([])
     const empty = createAgentTasks()
