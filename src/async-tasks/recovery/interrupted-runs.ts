@@ -100,12 +100,18 @@ function canFollow({ run }: FoundRow, runner: ResolvedRunner, folder: string | u
   return runner.survivesHost === true && runner.canResume?.(folder, run.program) !== false
 }
 
-function mayRepeat(task: FoundRow, { retry, durable }: ResolvedRunner, { steps, hasEnded }: FateOptions): boolean {
+/** Whether the host died before it started the program. A program runs only when it is stored. */
+const hasNotStarted = ({ run }: FoundRow, { survivesHost, canResume }: ResolvedRunner): boolean =>
+  survivesHost === true && canResume !== undefined && run.program === undefined
+
+function mayRepeat(task: FoundRow, definition: ResolvedRunner, { steps, hasEnded }: FateOptions): boolean {
+  const { retry, durable } = definition
   const { budget, spent } = task.record as Pick<AsyncTaskInfo, 'budget' | 'spent'>
   if (overspent(budget, spent) !== undefined) return false
   const { isOverdue, hasNotBegun, suspended: stops = 0 } = task.run
   if (isOverdue === true || task.run.params == null) return false
   if (hasNotBegun === true) return true
+  if (hasNotStarted(task, definition) && task.attempt < MAX_FRUITLESS) return true
   if (durable === true) return interruptionOf(task, steps, hasEnded).fruitless < MAX_FRUITLESS
   if (retry?.on.includes('interrupted') !== true) return false
   return stops === 0 ? task.attempt < retry.attempts : stops < MAX_FRUITLESS

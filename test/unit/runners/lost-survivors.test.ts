@@ -99,6 +99,34 @@ describe('the folder of a run', () => {
   })
 })
 
+describe('a survivor that had not started when its host died', () => {
+  const row = { id: 'a', owner: 'main', status: 'running', delivery: 'none', seq: 1, launchedAt: 1 } as const
+  const runFolder = (attempt: number) => join(`${file}-runs`, folderName({ id: 'a', launchedAt: 1, attempt }))
+
+  async function nextHost(attempt: number) {
+    const store = sqliteStore(file)
+    store.open()
+    const record = { ...row, attempt, subagentName: 'program', goalPrompt: 'goal' }
+    await store.write([{ table: 'tasks', put: { ...row, attempt, record, run: { params: {} } } }])
+    store.close()
+    mkdirSync(runFolder(attempt), { recursive: true })
+    return managerOn({ findRunner: () => processRunner({ command: 'echo', args: ['mine'], survivesHost: true }) })
+  }
+
+  it('K8: is started by the next host, as its next attempt', async () => {
+    const manager = await nextHost(1)
+    expect(await manager.recovered).toMatchObject({ retried: ['a'] })
+    const { settled } = await manager.waitFor(['a'])
+    expect(settled).toMatchObject([{ status: 'completed', attempt: 2, output: { final_message: 'mine' } }])
+  })
+
+  it('K8: is not started again after five attempts, because each may have ended its host', async () => {
+    const manager = await nextHost(5)
+    expect(await manager.recovered).toMatchObject({ interrupted: ['a'] })
+    expect(existsSync(runFolder(5))).toBe(false)
+  })
+})
+
 it('a task with an id that is no Unicode text is run and stored', async () => {
   const manager = managerOn()
   const runner = processRunner({ command: 'echo', args: ['mine'], survivesHost: true })
