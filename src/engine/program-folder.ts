@@ -24,6 +24,9 @@ export function canFollow(folder: string, program: StartedProgram | undefined): 
   return leads(program) || readExit(folder) !== undefined
 }
 
+/** Whether the host of a program died before it let the program start. What the program had to do is not done then. */
+export const isUnstarted = (folder: string): boolean => nodeBuiltin('node:fs').existsSync(`${folder}/unstarted`)
+
 /**
  * Returns how long a program has run, until now or until its end, in ms. Does not depend on the system time, which may have been set. Returns
  * undefined where the system does not provide the age of processes.

@@ -12,7 +12,7 @@ import { omitUndefined } from '../data/omit-undefined.js'
 import { SHELL_NAME, spawnShell, type StartAttempt } from './start-error.js'
 
 /**
- * The first command of such a shell: it waits for a line on descriptor 3. If the descriptor is closed before a line came, for example because the host
+ * The first command of such a shell, unless it also notes what happened (`surviving-script.ts`): it waits for a line on descriptor 3. If the descriptor is closed before a line came, for example because the host
  * has died, the shell exits.
  */
 export const GATE = 'read -r go <&3 || exit 126; exec 3<&-'
@@ -27,7 +27,7 @@ export interface GatedShell {
 }
 
 /**
- * Starts a shell with a script that begins with `GATE`.
+ * Starts a shell with a script that begins with `GATE`, or with commands like it.
  * @throws ProcessError when the start fails immediately
  */
 export function spawnGated(

@@ -18,9 +18,8 @@
  * | `done` | exists when the output is complete |
  * | `overdue` | exists when the script has ended the program, because its time limit had passed |
  * | `stopping` | exists when a host has begun to stop the program |
+ * | `unstarted` | exists when the host has died before it let the program start |
  */
-import { GATE } from './gated-start.js'
-
 export const SURVIVING_SCRIPT = String.raw`
 umask 077
 dir=$1 head=$2 tail=$3 limit=$4 signal=$5 grace=$6
@@ -28,7 +27,9 @@ shift 6
 keepers=
 # Caught, not ignored: the program starts with the defaults, and the script goes on.
 trap : TERM INT HUP QUIT
-${GATE}
+# The gate (gated-start.ts).
+read -r go <&3 || { : > "$dir/unstarted"; exit 126; }
+exec 3<&-
 mkfifo "$dir/stdout.fifo" "$dir/stderr.fifo" "$dir/stdout.count" "$dir/stderr.count" || exit 125
 keep() {
   { printf '%s\n' "$tail"; exec wc -c; } < "$dir/$1.count" > "$dir/$1.size" &

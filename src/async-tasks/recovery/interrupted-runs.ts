@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { overspent } from '../../../machines/usage.js'
 import { toFlatRunner } from '../../engine/definition.js'
-import { endSurvivor, lastOutput } from '../../engine/program-folder.js'
+import { endSurvivor, isUnstarted, lastOutput } from '../../engine/program-folder.js'
 import { endProgram, isForeign, isLeft, type StartedProgram } from '../../engine/reap.js'
 import type { FindRunner, ResolvedRunner, RunFunction } from '../../engine/runner.js'
 import type { OnError } from '../../isolation/error-report.js'
@@ -59,8 +59,9 @@ export function fateOf(task: FoundRow, options: FateOptions): RecoveryDecision {
     return { type: 'followed', definition }
   }
   const output = folder === undefined ? '' : lastOutput(folder, SHOWN_OUTPUT_CHARS)
+  const isBegun = definition === undefined || !isUnstartedSurvivor(task, definition, folder)
   const ended = isolated(task, options, () => ({ left: endRun(task, options) }))
-  if (definition !== undefined && ended !== undefined && mayRepeat(task, definition, options)) {
+  if (definition !== undefined && ended !== undefined && mayRepeat(task, definition, isBegun, options)) {
     const waiting = ended.left === undefined ? definition : runWhenGone(definition, ended.left.program, clock)
     return { type: 'repeated', definition: waiting, params: task.run.params ?? undefined }
   }
@@ -100,18 +101,24 @@ function canFollow({ run }: FoundRow, runner: ResolvedRunner, folder: string | u
   return runner.survivesHost === true && runner.canResume?.(folder, run.program) !== false
 }
 
-/** Whether the host died before it started the program. A program runs only when it is stored. */
-const hasNotStarted = ({ run }: FoundRow, { survivesHost, canResume }: ResolvedRunner): boolean =>
-  survivesHost === true && canResume !== undefined && run.program === undefined
+/** Whether the host died before it started a program that survives it. A program runs only when it is stored. */
+function isUnstartedSurvivor({ run, attempt }: FoundRow, runner: ResolvedRunner, folder: string | undefined): boolean {
+  const isSurvivor = runner.survivesHost === true && runner.canResume !== undefined && folder !== undefined
+  // Perhaps each attempt ends its host.
+  return isSurvivor && attempt < MAX_FRUITLESS && (run.program === undefined || isUnstarted(folder))
+}
 
-function mayRepeat(task: FoundRow, definition: ResolvedRunner, { steps, hasEnded }: FateOptions): boolean {
-  const { retry, durable } = definition
+function mayRepeat(
+  task: FoundRow,
+  { retry, durable }: ResolvedRunner,
+  isBegun: boolean,
+  { steps, hasEnded }: FateOptions,
+): boolean {
   const { budget, spent } = task.record as Pick<AsyncTaskInfo, 'budget' | 'spent'>
   if (overspent(budget, spent) !== undefined) return false
   const { isOverdue, hasNotBegun, suspended: stops = 0 } = task.run
   if (isOverdue === true || task.run.params == null) return false
-  if (hasNotBegun === true) return true
-  if (hasNotStarted(task, definition) && task.attempt < MAX_FRUITLESS) return true
+  if (hasNotBegun === true || !isBegun) return true
   if (durable === true) return interruptionOf(task, steps, hasEnded).fruitless < MAX_FRUITLESS
   if (retry?.on.includes('interrupted') !== true) return false
   return stops === 0 ? task.attempt < retry.attempts : stops < MAX_FRUITLESS

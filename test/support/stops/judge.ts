@@ -51,10 +51,9 @@ function expectedOf(task: StoredTask, tokens: ReadonlySet<unknown>): Found | und
   if (task.status === 'queued') return 'queued'
   // Its run had not begun, so the next process begins it.
   if (task.run?.['hasNotBegun'] === true) return 'retried'
-  // A program is stored before it begins. One that was not stored is started by the next process, and one that had not begun has not survived.
-  const program = task.run?.['program'] as { readonly token?: unknown } | undefined
-  if (kindIn(task).survives === true && program === undefined) return 'retried'
-  if (kindIn(task).survives === true && !tokens.has(program?.token)) return 'interrupted'
+  // A program is stored before it begins. One that had not begun is started by the next process.
+  const { token } = Object(task.run?.['program']) as { readonly token?: unknown }
+  if (kindIn(task).survives === true && !tokens.has(token)) return 'retried'
   return kindIn(task).found
 }
 

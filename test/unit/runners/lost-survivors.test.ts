@@ -8,8 +8,9 @@ import { systemClock } from '../../../src/system/clock.js'
 import { isLeft, reapProgram, toStartedProgram, type StartedProgram } from '../../../src/engine/reap.js'
 import { AsyncTaskManager, processRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { followProgram, startSurviving } from '../../../src/runners/surviving-program.js'
+import type { RunDurability } from '../../../src/engine/runner.js'
 import type { ProgramEnd } from '../../../src/runners/supervision.js'
-import { readStore, sqliteStore } from '../../../src/store/index.js'
+import { readStore, sqliteStore, StoreError } from '../../../src/store/index.js'
 import { storedIn } from '../../support/left-program.js'
 
 let folder: string
@@ -103,11 +104,11 @@ describe('a survivor that had not started when its host died', () => {
   const row = { id: 'a', owner: 'main', status: 'running', delivery: 'none', seq: 1, launchedAt: 1 } as const
   const runFolder = (attempt: number) => join(`${file}-runs`, folderName({ id: 'a', launchedAt: 1, attempt }))
 
-  async function nextHost(attempt: number) {
+  async function nextHost(attempt: number, program?: StartedProgram) {
     const store = sqliteStore(file)
     store.open()
     const record = { ...row, attempt, subagentName: 'program', goalPrompt: 'goal' }
-    await store.write([{ table: 'tasks', put: { ...row, attempt, record, run: { params: {} } } }])
+    await store.write([{ table: 'tasks', put: { ...row, attempt, record, run: { params: {}, program } } }])
     store.close()
     mkdirSync(runFolder(attempt), { recursive: true })
     return managerOn({ findRunner: () => processRunner({ command: 'echo', args: ['mine'], survivesHost: true }) })
@@ -118,6 +119,22 @@ describe('a survivor that had not started when its host died', () => {
     expect(await manager.recovered).toMatchObject({ retried: ['a'] })
     const { settled } = await manager.waitFor(['a'])
     expect(settled).toMatchObject([{ status: 'completed', attempt: 2, output: { final_message: 'mine' } }])
+  })
+
+  it('K8: is started by the next host also if it was stored and still waited to start', async () => {
+    mkdirSync(runFolder(1), { recursive: true })
+    const waiting = startSurviving(
+      runFolder(1),
+      { command: 'echo', args: ['no'], cwd: undefined, env: process.env },
+      99,
+    )
+    const hasEnded = new Promise((resolve) => waiting.child.once('exit', resolve))
+    const died = { saveProgram: () => Promise.reject(new StoreError('STORE_LOST', 'its host has died')) }
+    await waiting.release(died as unknown as RunDurability).catch(() => undefined)
+    await hasEnded
+    const manager = await nextHost(1, waiting.program)
+    expect(await manager.recovered).toMatchObject({ retried: ['a'] })
+    expect((await manager.waitFor(['a'])).settled).toMatchObject([{ output: { final_message: 'mine' } }])
   })
 
   it('K8: is not started again after five attempts, because each may have ended its host', async () => {
