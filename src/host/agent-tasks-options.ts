@@ -109,9 +109,9 @@ export interface AgentTasksOptions<
   /** Decides about a conversation that nobody has opened and to which something is owed. Requires `respond`. Default: it is opened. */
   readonly openConversation?: OpenConversation<Answer>
   /**
-   * How many turns of each conversation the store keeps. `respond` then returns the messages of a turn, which are stored in one write with what the turn
-   * has delivered, so that each result and each `send` with an id has its effect exactly once. The id of a message is known as long as its turn is kept.
-   * Default: none, and `respond` may return anything.
+   * How many turns of each conversation the store keeps; 0 for none. `respond` returns the messages of a turn, which are stored in one write with what the
+   * turn has delivered, so that each result and each `send` with an id has its effect exactly once. The id of a message is known as long as its turn is
+   * kept. With 0, `respond` may return anything. Default: 100 with a store, or 0 without one or with `wasDelivered`.
    */
   readonly keepTurns?: number
   /** How long a conversation stays open without a turn and without owed results, in ms. Default 600000 (10 minutes). */
@@ -122,8 +122,8 @@ export interface AgentTasksOptions<
 
 /** Not a number for `checkOption`, so that each error about it is INVALID_INPUT and names `options.keepTurns`. */
 const countOrInfinity = custom(
-  'an integer >= 1, or Infinity',
-  (value) => value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 1),
+  'an integer >= 0, or Infinity',
+  (value) => value === Infinity || (Number.isSafeInteger(value) && Number(value) >= 0),
 )
 
 const { owner: _owner, ...triggerTypes } = autoTriggerOptionTypes

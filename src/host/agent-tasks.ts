@@ -356,6 +356,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     graceMs,
     idleMs: conversationIdleMs,
     keepTurns: options.keepTurns,
+    keepsMessages: options.wasDelivered !== undefined,
     autoTrigger,
     toolsOf: fullToolsOf,
     launchFor,

@@ -55,6 +55,7 @@ async function put(client: Client, schema: string, { deliveryId, acceptIn }: Del
 async function hostAt(schema: string, respond: (delivery: Delivery, text: string) => Promise<void>) {
   const tasks = createAgentTasks({
     store: await openStore(postgresStore({ connection: server.url, schema, leaseMs: 500 })),
+    keepTurns: 0,
     subagents: { work: ({ goal }) => `result of ${goal}` },
     autoTrigger: { retry: { initialMs: 10, maxMs: 10 } },
     onError: () => undefined,
@@ -279,6 +280,7 @@ describe('a transaction that cannot accept a message', () => {
     const errors: unknown[] = []
     const tasks = createAgentTasks({
       store: memoryStore(),
+      keepTurns: 0,
       subagents: { work: () => 'done' },
       respond: async ({ delivery }) => {
         await delivery

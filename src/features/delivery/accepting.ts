@@ -44,7 +44,7 @@ export function accepting(
       if (persistence === undefined) {
         throw new InvalidInputError('store', undefined, 'a store in PostgreSQL, for acceptIn')
       }
-      if (registry.use(keptTurns).isOn) throw new InvalidInputError('options.keepTurns', true, 'no value, for acceptIn')
+      if (registry.use(keptTurns).isOn) throw new InvalidInputError('options.keepTurns', true, '0, for acceptIn')
       isTried = true
       await persistence.acceptIn(client, deliveryId)
     },

@@ -74,6 +74,11 @@ export class KeptTurns implements Feature {
     return this.#limit > 0
   }
 
+  /** Whether the store can keep turns. */
+  get canKeep(): boolean {
+    return this.#registry.persistence?.turns !== undefined
+  }
+
   /**
    * Keeps turns from now on.
    * @param limit how many of each owner
@@ -124,7 +129,7 @@ export class KeptTurns implements Feature {
    * @throws INVALID_INPUT for what is not an array of JSON objects, or too large
    */
   toMessages(answer: unknown): readonly unknown[] {
-    const expected = `an array of messages, each an object that JSON can represent, of together at most ${MAX_TURN_BYTES} bytes, because the host keeps turns (keepTurns)`
+    const expected = `an array of messages, each an object that JSON can represent, of together at most ${MAX_TURN_BYTES} bytes, because the store keeps the turns; with keepTurns: 0 it keeps none`
     const messages = toJson(answer)
     const isList = Array.isArray(messages) && messages.every((item) => typeof item === 'object' && item !== null)
     if (isList && jsonBytes(messages, MAX_TURN_BYTES) <= MAX_TURN_BYTES) return messages

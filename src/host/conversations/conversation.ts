@@ -39,7 +39,7 @@ export interface ConversationTurn {
  * Runs one turn: sends its text to the model and returns the answer. If the promise resolves, the results in the message and those that tool calls have
  * returned in the turn count as delivered. If it rejects, they are delivered again.
  *
- * With `keepTurns`, the answer must be the array of the messages that the turn adds after its `messages`. The host stores them in one write with what the
+ * With a store that keeps turns (`keepTurns`), the answer must be the array of the messages that the turn adds after its `messages`. The host stores them in one write with what the
  * turn has delivered. If that write is not done, for example because of a crash, the turn never was, and its message starts another one. If that launches
  * the same work, it gets the tasks that the lost turn has launched.
  */

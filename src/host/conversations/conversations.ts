@@ -65,8 +65,10 @@ export interface ConversationHost {
   readonly graceMs: number
   /** How long a conversation may be idle before it is dropped, in ms. */
   readonly idleMs: number
-  /** How many turns of each conversation are kept; undefined if none. */
+  /** How many turns of each conversation are kept; undefined for the default. */
   readonly keepTurns: number | undefined
+  /** Whether the host keeps the messages of its turns itself. */
+  readonly keepsMessages: boolean
   readonly autoTrigger: Omit<AutoTriggerOptions, 'owner'> | undefined
   readonly toolsOf: (owner: string) => AgentTools & Partial<OptionalTools>
   readonly launchFor: (owner: string) => Conversation['launch']
@@ -86,6 +88,9 @@ const conversationOptionTypes: OptionTypes<ConversationOptions> = { respond: aFu
 const sendOptionTypes: OptionTypes<SendOptions> = { signal: anAbortSignal, id: aName, onStored: aFunction }
 const closeOptionTypes: OptionTypes<{ readonly to?: string }> = { to: anId }
 const queryTypes: OptionTypes<ConversationQuery> = { after: aName, limit: integerFrom(1) }
+
+/** How many turns of each conversation a store keeps by default. */
+const KEPT_TURNS = 100
 
 /** An open conversation. */
 interface Open {
@@ -121,7 +126,9 @@ export class Conversations {
     this.host = host
     this.#registry = registryOf(host.manager)
     this.#kept = this.#registry.use(keptTurns)
-    if (host.keepTurns !== undefined) this.#kept.keepAtMost(host.keepTurns)
+    const isKeeping = host.respond !== undefined && !host.keepsMessages && this.#kept.canKeep
+    const { keepTurns = isKeeping ? KEPT_TURNS : 0 } = host
+    if (keepTurns > 0) this.#kept.keepAtMost(keepTurns)
     if (host.respond !== undefined) this.#startWaking()
   }
 
@@ -264,7 +271,9 @@ export class Conversations {
   /** Takes one turn with a message, however often it is sent. */
   async #sendOnce(open: Open, inputId: string, text: string, { signal, onStored }: SendOptions): Promise<unknown> {
     const owner = open.conversation.id
-    if (!this.#kept.isOn) throw new InvalidInputError('options.id', inputId, 'no value without keepTurns')
+    if (!this.#kept.isOn) {
+      throw new InvalidInputError('options.id', inputId, 'no value without a store that keeps turns (keepTurns)')
+    }
     signal?.throwIfAborted()
     const work = this.#workOf(open)
     const input = this.#kept.find(owner, inputId) ?? this.#kept.add(owner, inputId, text)

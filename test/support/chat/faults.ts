@@ -72,6 +72,7 @@ function ownFileChat({ file, model, subagents, users }: ChatOptions): Chat {
   }
   const tasks = createAgentTasks({
     store: sqliteStore(file),
+    keepTurns: 0,
     subagents,
     respond,
     maxAsyncTasks: 50,

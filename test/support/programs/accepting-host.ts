@@ -21,6 +21,7 @@ const client = new Client({ connectionString: connection })
 await client.connect()
 const tasks = createAgentTasks({
   store: await openStore(postgresStore({ connection, schema, leaseMs: 500 })),
+  keepTurns: 0,
   subagents: { work: ({ goal }) => `result of ${goal}` },
   onError: () => undefined,
   respond: async ({ delivery }) => {

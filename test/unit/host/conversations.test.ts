@@ -316,7 +316,7 @@ describe('the conversations of a host', () => {
     first.tasks.conversation('a').launch('echo', 'g')
     await settle()
     await first.tasks.dispose()
-    const { tasks, heard } = createHost({ store })
+    const { tasks, heard } = createHost({ store, keepTurns: 0 })
     await tasks.recovered
     await tasks.manager.onIdle()
     expect(heard).toMatchObject([{ id: 'a' }])

@@ -42,6 +42,26 @@ function gate() {
 }
 
 describe('H8: a turn is kept', () => {
+  it('H8: by default, the last 100 of each conversation', async () => {
+    const { ann } = hostOn(memoryStore(), { keepTurns: undefined as never })
+    for (let n = 0; n <= 100; n += 1) await ann.send(`message ${n}`)
+    expect((await ann.turns()).map(({ seq }) => seq)).toEqual(Array.from({ length: 100 }, (_, n) => n + 2))
+  })
+
+  it.each<[string, Partial<AgentTasksOptions>]>([
+    ['with keepTurns: 0', { store: memoryStore(), keepTurns: 0 }],
+    ['by default, if the host keeps its messages', { store: memoryStore(), wasDelivered: () => true }],
+    ['by default, with a store that cannot', { store: { ...memoryStore(), turns: undefined } }],
+    ['by default, without a store', {}],
+  ])('H8: not %s', async (_what, options) => {
+    const tasks = createAgentTasks({ ...options, respond: () => 'any value' })
+    onTestFinished(() => tasks.dispose())
+    const ann = tasks.conversation('ann')
+    expect(await ann.send('one')).toBe('any value')
+    expect(await ann.turns()).toEqual([])
+    await expect(ann.send('two', { id: 'm' })).rejects.toMatchObject({ field: 'options.id' })
+  })
+
   it('H8: with its message and what respond has returned, and the next turn has them', async () => {
     const seen: unknown[][] = []
     const store = memoryStore()
@@ -429,9 +449,9 @@ describe('H8: a message with an id', () => {
   it('H8: needs keepTurns, and that needs a store and respond', async () => {
     const { ann } = hostOn(undefined, { keepTurns: undefined as never })
     await expect(ann.send('one', { id: 'm1' })).rejects.toMatchObject({ field: 'options.id' })
-    for (const keepTurns of [0, -1, 1.5, NaN, '2' as never]) {
+    for (const keepTurns of [-1, 1.5, NaN, '2' as never]) {
       const shown = typeof keepTurns === 'string' ? '"2"' : String(keepTurns)
-      const message = `options.keepTurns: got ${shown}, expected an integer >= 1, or Infinity.`
+      const message = `options.keepTurns: got ${shown}, expected an integer >= 0, or Infinity.`
       expect(() => hostOn(memoryStore(), { keepTurns })).toThrow(
         expect.objectContaining({ code: 'INVALID_INPUT', field: 'options.keepTurns', message }),
       )

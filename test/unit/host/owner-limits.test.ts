@@ -139,6 +139,7 @@ describe('the limits of a conversation', () => {
     const store = memoryStore()
     const options: Partial<AgentTasksOptions> = {
       store,
+      keepTurns: 0,
       ownerLimits: { maxKept: 1 },
       subagents: {
         spender: (_input, context) => {

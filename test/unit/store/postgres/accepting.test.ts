@@ -43,6 +43,7 @@ function hostOn(store: OpenStore, respond: (delivery: Delivery, text: string) =>
   const errors: unknown[] = []
   const tasks = createAgentTasks({
     store,
+    keepTurns: 0,
     subagents: { work: ({ goal }) => `result of ${goal}` },
     autoTrigger: { retry: { initialMs: 1, maxMs: 1 } },
     onError: (error) => errors.push(error),
@@ -173,11 +174,10 @@ describe('acceptIn is refused', () => {
     expect(without).toMatchObject({ code: 'INVALID_INPUT', field: 'store' })
   })
 
-  it('with keepTurns', async () => {
+  it('in a host whose store keeps the turns', async () => {
     const refusals: unknown[] = []
     const tasks = createAgentTasks({
       store: memoryStore(),
-      keepTurns: 1,
       subagents: { work: () => 'done' },
       respond: async ({ delivery }) => {
         const client = { query: () => Promise.resolve({ rows: [] }) }
