@@ -30,9 +30,9 @@ export interface ProcessRunnerOptions {
   /** The program: a path, or a name to look up in PATH. Placeholders such as `{goal}` are replaced only in `args`, not here. */
   readonly command: string
   /**
-   * The arguments of the program. No shell is involved. Three placeholders are replaced: `{goal}` by the goal of the task, `{name}` by the name of its
-   * subagent, and `{id}` by its id. If the program takes options, put `--` before `{goal}`, so that a goal that begins with `-` is not read as an
-   * option.
+   * The arguments of the program. No shell is involved. Three placeholders are replaced: `{goal}` by the goal of the task, with the instructions,
+   * tools, expected outputs and context of the launch below it; `{name}` by the name of its subagent; and `{id}` by its id. If the program takes
+   * options, put `--` before `{goal}`, so that a goal that begins with `-` is not read as an option.
    */
   readonly args?: readonly string[]
   /**
@@ -48,7 +48,7 @@ export interface ProcessRunnerOptions {
   readonly access?: (typeof ACCESS_LEVELS)[number]
   /** Whether the agent may work in a folder that it would refuse, because it is not trusted or in no git repository. Needs `agent`. Default false. */
   readonly trust?: boolean
-  /** The working directory of the program. Default: that of this process. */
+  /** The working directory of the program, unless the launch names one. Default: that of this process. */
   readonly cwd?: string
   /**
    * Variables to add to the environment of this process; `undefined` removes a variable. `AGENT_TASK_ID` and `AGENT_TASK_NAME` are also set, unless you

@@ -1,6 +1,6 @@
 /** Runs a task as a program: another agent's CLI, a script or a build. */
 import type { OutputObject } from '../../machines/records.js'
-import type { OutputRunner, PreviousTask, RunContext, RunInput } from '../engine/runner.js'
+import type { OutputRunner, PreviousTask, RunContext } from '../engine/runner.js'
 import { preview } from '../data/preview.js'
 import { InvalidInputError } from '../errors.js'
 import { readAgentOutput } from './agents/agent-output.js'
@@ -9,6 +9,7 @@ import { environmentOf, runAttached, started, type AttachedProgram } from './att
 import { captureOutput, type CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
 import { parseOutput } from './output-parsers.js'
+import { instructionText, type Instruction } from './instruction.js'
 import { describeTail, endError, namesOf, ProcessError } from './process-error.js'
 import { hasGroups, hasUnixSockets } from '../engine/process-group.js'
 import { isNode, nodeBuiltin } from '../system/node-builtins.js'
@@ -18,7 +19,7 @@ import { printedText, whyNoSession } from './printed-session.js'
 import { pathWithOwnCommand } from './own-command.js'
 import { openQuestionSocket } from './question-socket.js'
 import { shellStartError } from './start-error.js'
-import { substitute } from './substitution.js'
+import { substitute, type PlaceholderTexts } from './substitution.js'
 import { KILL_MS, type ProgramEnd } from './supervision.js'
 import { runInWorktree } from './worktrees/run-in-worktree.js'
 import { canFollow } from '../engine/program-folder.js'
@@ -27,7 +28,9 @@ import { followProgram, startSurviving } from './surviving-program.js'
 /**
  * Creates a runner that starts a program for each run of a task.
  *
- * In the arguments, `{goal}` is replaced by the goal of the task, `{name}` by the name of its subagent, and `{id}` by its id. No shell is involved.
+ * In the arguments, `{goal}` is replaced by the goal of the task, `{name}` by the name of its subagent, and `{id}` by its id. Below the goal are the
+ * instructions, tools, expected outputs and context of the launch, if it has any. No shell is involved. A `cwd` of the launch takes the place of the
+ * option.
  *
  * The program leads its own process group. Its stdin is empty, unless the option `stdin` is `messages`. Its stdout and stderr are appended to the output
  * of the task as they arrive. If the exit code is 0, the task completes with the output that `parse` reads from stdout. Otherwise, or if the output
@@ -50,7 +53,7 @@ export function literalRunner(options: ProcessRunnerOptions): OutputRunner {
   return toRunner(parseProcessOptions(options), (argument) => argument)
 }
 
-type ToArgument = (argument: string, input: RunInput, session?: string) => string
+type ToArgument = (argument: string, texts: PlaceholderTexts) => string
 
 function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunner {
   if (!isNode) {
@@ -61,16 +64,18 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
   if (settings.questions && !hasUnixSockets) {
     throw new InvalidInputError('options.questions', true, 'false: Windows has no Unix sockets')
   }
-  const settingsFor = ({ previous }: RunContext): ProcessSettings =>
-    settings.session === undefined || previous?.session === undefined
-      ? settings
-      : { ...settings, args: settings.session.resume, cwd: previous.session.cwd ?? settings.cwd }
+  const settingsFor = (input: Instruction, { previous }: RunContext): ProcessSettings => {
+    const own = input.cwd === undefined ? settings : { ...settings, cwd: input.cwd }
+    if (settings.session === undefined || previous?.session === undefined) return own
+    return { ...own, args: settings.session.resume, cwd: previous.session.cwd ?? own.cwd }
+  }
   const whyNotContinue = ({ session }: PreviousTask): string | undefined =>
     settings.session === undefined ? 'its program has no setting `session`' : whyNoSession(session)
   const graceMs = settings.graceMs + KILL_MS
   if (!settings.survivesHost) {
     return {
-      run: (input, context) => withQuestions(settingsFor(context), context, toArgument, isolated(runProgram))(input),
+      run: (input, context) =>
+        withQuestions(settingsFor(input, context), context, toArgument, isolated(runProgram))(input),
       whyNotContinue,
       graceMs,
       takesMessages: settings.stdin === 'messages',
@@ -85,8 +90,8 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
   return {
     run: (input, context) =>
       context.durability?.isResumed === true
-        ? isolated(runSurvivingProgram)(settingsFor(context), toArgument, input, context)
-        : withQuestions(settingsFor(context), context, toArgument, isolated(runSurvivingProgram))(input),
+        ? isolated(runSurvivingProgram)(settingsFor(input, context), toArgument, input, context)
+        : withQuestions(settingsFor(input, context), context, toArgument, isolated(runSurvivingProgram))(input),
     whyNotContinue,
     graceMs,
     survivesHost: true,
@@ -97,7 +102,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
 type RunProgram = (
   settings: ProcessSettings,
   toArgument: ToArgument,
-  input: RunInput,
+  input: Instruction,
   context: RunContext,
 ) => Promise<OutputObject>
 
@@ -115,7 +120,7 @@ function withQuestions(
   context: RunContext,
   toArgument: ToArgument,
   run: RunProgram,
-): (input: RunInput) => Promise<OutputObject> {
+): (input: Instruction) => Promise<OutputObject> {
   return async (input) => {
     if (!settings.questions) return run(settings, toArgument, input, context)
     const { command } = settings
@@ -145,17 +150,20 @@ function newSession({ args, preset }: ProcessSettings, { previous }: RunContext)
 function argumentsOf(
   { args, preset }: ProcessSettings,
   toArgument: ToArgument,
-  input: RunInput,
+  input: Instruction,
   session: string | undefined,
 ): string[] {
-  const replace = (argument: string): string => toArgument(argument, input, session)
-  return preset === undefined ? args.map(replace) : wordArguments(args, input.goal, replace)
+  const { subagent: name, id } = input
+  const goal = instructionText(input)
+  const texts = { goal, name, id, ...(session !== undefined && { session, message: goal }) }
+  const replace = (argument: string): string => toArgument(argument, texts)
+  return preset === undefined ? args.map(replace) : wordArguments(args, goal, replace)
 }
 
 async function runProgram(
   settings: ProcessSettings,
   toArgument: ToArgument,
-  input: RunInput,
+  input: Instruction,
   context: RunContext,
 ): Promise<OutputObject> {
   const session = newSession(settings, context)
@@ -179,7 +187,7 @@ async function runProgram(
 async function runSurvivingProgram(
   settings: ProcessSettings,
   toArgument: ToArgument,
-  input: RunInput,
+  input: Instruction,
   context: RunContext,
 ): Promise<OutputObject> {
   const { command, cwd, maxOutputBytes } = settings

@@ -4,7 +4,8 @@ import { methods } from '@agentclientprotocol/sdk'
 import type { OutputObject } from '../../../machines/records.js'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../../system/clock.js'
 import { ByteTail } from '../../engine/byte-tail.js'
-import type { OutputRunner, RunContext, RunInput } from '../../engine/runner.js'
+import type { OutputRunner, RunContext } from '../../engine/runner.js'
+import type { Instruction } from '../instruction.js'
 import { runAttached, type AttachedProgram } from '../attached-program.js'
 import { keptText } from '../captured-output.js'
 import { parseOutput, type KeptText } from '../output-parsers.js'
@@ -24,7 +25,8 @@ import { openTerminals } from './terminals.js'
 const KEPT_BYTES = 8192
 
 /**
- * Creates a runner that starts an agent, sends it the goal as one prompt, and ends the agent after its answer.
+ * Creates a runner that starts an agent, sends it the goal as one prompt, and ends the agent after its answer. Below the goal are the instructions, tools,
+ * expected outputs and context of the launch, if it has any. A `cwd` of the launch takes the place of the option.
  *
  * What the agent says and does is the output of the task. Its stderr is a log: an error shows the end of it.
  * The last message of the agent becomes `final_message`, and its session `session_id`. `terminate_reason` is present if the agent stopped early, for
@@ -50,11 +52,11 @@ export function acpRunner(options: AcpRunnerOptions): OutputRunner {
   }
 }
 
-async function runAgent(settings: AcpSettings, input: RunInput, context: RunContext): Promise<OutputObject> {
+async function runAgent(settings: AcpSettings, input: Instruction, context: RunContext): Promise<OutputObject> {
   const { program, maxMessageBytes, commands, permissions, startTimeoutMs } = settings
   const { command, clock, graceMs } = program
   const { signal } = context
-  const folder = resolve(context.previous?.session?.cwd ?? program.cwd ?? '.')
+  const folder = resolve(context.previous?.session?.cwd ?? input.cwd ?? program.cwd ?? '.')
   const updates = followUpdates(context, maxMessageBytes)
   const pipe = openAgentPipe(command, maxMessageBytes, updates.read)
   const stdout = new ByteTail(KEPT_BYTES)

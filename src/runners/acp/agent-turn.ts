@@ -19,8 +19,9 @@ import {
   type ReadTextFileRequest,
   type Stream,
 } from '@agentclientprotocol/sdk'
-import type { RunContext, RunInput } from '../../engine/runner.js'
+import type { RunContext } from '../../engine/runner.js'
 import { SESSION_ID } from '../../protocol/async-tasks.js'
+import { instructionText, type Instruction } from '../instruction.js'
 import { ProcessError } from '../process-error.js'
 import { preview } from '../../data/preview.js'
 import { packageVersion } from '../../system/version.js'
@@ -48,7 +49,7 @@ const AUTH_REQUIRED = -32_000
 /** What a conversation needs: the options, the task, and the objects that handle requests. */
 export interface TurnSettings {
   readonly settings: AcpSettings
-  readonly input: RunInput
+  readonly input: Instruction
   readonly context: Pick<RunContext, 'ask' | 'previous' | 'setSession'>
   readonly folder: string
   readonly updates: SessionUpdates
@@ -133,7 +134,7 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
   const started = start()
   const outcome = started
     .then(async (id): Promise<EndedTurn | FailedTurn> => {
-      const goal: PromptRequest = { sessionId: id, prompt: [{ type: 'text', text: input.goal }] }
+      const goal: PromptRequest = { sessionId: id, prompt: [{ type: 'text', text: instructionText(input) }] }
       const { stopReason } = await agent.request(methods.agent.session.prompt, goal)
       return { stopReason, sessionId: id }
     })

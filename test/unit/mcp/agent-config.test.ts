@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { ConfigFileError } from '../../../src/errors.js'
 import { loadAgentConfig, parseAgentConfig } from '../../../src/mcp/config-file.js'
 import { trustFile } from '../../../src/mcp/trust.js'
-import { configuredSubagents, promptOf } from '../../../src/mcp/configured-subagents.js'
+import { configuredSubagents } from '../../../src/mcp/configured-subagents.js'
 import { agentConfigJsonSchema, agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import type { OutputObject } from '../../../machines/records.js'
 import { systemClock } from '../../../src/system/clock.js'
@@ -172,25 +172,6 @@ describe('a configured subagent', () => {
     expect((await run({ ...where, cwd: '.' }, 'g')).final_message).toContain('agent-tasks-config-')
     expect((await run(where, 'g')).final_message).toBe(project)
     expect((await run({ ...where, cwd: '.' }, 'g', project)).final_message).toBe(project)
-  })
-
-  it('gets everything that the call asks for', () => {
-    const request = {
-      ...runInput('Fix it'),
-      behaviourPrompts: ['Be brief'],
-      toolWhitelist: ['grep'],
-      expectedOutputs: { patch: 'a diff' },
-      context: { branch: 'main', files: ['a.ts'] },
-    }
-    expect(promptOf(request)).toBe(
-      [
-        'Fix it',
-        'Instructions:\n- Be brief',
-        'Use only these tools:\n- grep',
-        'Return:\n- patch: a diff',
-        'Context:\n- branch: main\n- files: ["a.ts"]',
-      ].join('\n\n'),
-    )
   })
 })
 

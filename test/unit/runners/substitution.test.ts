@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { substitute } from '../../../src/runners/substitution.js'
 import { checkProperty } from '../../support/property.js'
 
-const input = { id: 'id-1', subagent: 'name-1', goal: 'goal-1' }
+const texts = { id: 'id-1', name: 'name-1', goal: 'goal-1', message: undefined }
 
 describe('substitution', () => {
   it.each([
@@ -12,10 +12,10 @@ describe('substitution', () => {
     ['{name} {id} {goal} {goal}', 'name-1 id-1 goal-1 goal-1'],
     ['--goal={goal}', '--goal=goal-1'],
     ['{{goal}}', '{goal-1}'],
-    ['{Goal} { goal } {owner} ${} {}', '{Goal} { goal } {owner} ${} {}'],
+    ['{Goal} { goal } {owner} ${} {} {message}', '{Goal} { goal } {owner} ${} {} {message}'],
     ['', ''],
   ])('turns %j into %j', (argument, expected) => {
-    expect(substitute(argument, input)).toBe(expected)
+    expect(substitute(argument, texts)).toBe(expected)
   })
 
   it('inserts any text unchanged and does not search it again', () => {
@@ -26,9 +26,8 @@ describe('substitution', () => {
     )
     return checkProperty(
       'substitution is a single pass',
-      fc.property(text, text, text, (goal, subagent, id) => {
-        const given = { goal, subagent, id }
-        expect(substitute('<{goal}|{name}|{id}>', given)).toBe(`<${goal}|${subagent}|${id}>`)
+      fc.property(text, text, text, (goal, name, id) => {
+        expect(substitute('<{goal}|{name}|{id}>', { goal, name, id })).toBe(`<${goal}|${name}|${id}>`)
       }),
     )
   })

@@ -1,0 +1,99 @@
+/** What a task is given besides its goal reaches programs and agents, too. The programs are real. */
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../../src/system/clock.js'
+import { createAgentTasks, processRunner, type AgentTasks, type SubagentDefinition } from '../../../src/index.js'
+import { configuredSubagents } from '../../../src/mcp/configured-subagents.js'
+import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
+import { acpRunner } from '../../../src/runners/acp/index.js'
+import { sqliteStore } from '../../../src/store/index.js'
+import { agentOptions } from '../../support/acp-stage.js'
+
+function folder(): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'agent-tasks-instruction-')))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+function hostOf(subagents: Record<string, SubagentDefinition>): AgentTasks {
+  const tasks = createAgentTasks({ subagents, store: sqliteStore(join(folder(), 'tasks.db')) })
+  onTestFinished(() => tasks.dispose())
+  return tasks
+}
+
+const print = { command: '/bin/sh', args: ['-c', 'printf %s "$1"', 'sh', '{goal}'] }
+const agent = {
+  start: ['-p', `JSON.stringify({ type: 'r', t: process.argv.slice(1).join(' ') })`, '--', '{goal:words}'],
+  resume: ['{session}', '{message}'],
+  access: { read: [], write: [], full: [] },
+  session: 'jsonl:s/id',
+  result: 'jsonl:r/t',
+}
+const configured = () => {
+  const config = agentConfigSchema.parse({ subagents: [{ name: 'it', description: 'It.', ...print }] })
+  return configuredSubagents(config, { folder: '/', projectFolder: tmpdir() }, systemClock).get('it')!
+}
+
+/** Each way to run a program; each returns the text that it was given. */
+const kinds: [string, () => SubagentDefinition][] = [
+  ['a program', () => processRunner(print)],
+  ['a program that survives its host', () => processRunner({ ...print, survivesHost: true })],
+  ['a program of the configuration', configured],
+  ['an agent over ACP', () => acpRunner(agentOptions({ acts: [['prompt']] }))],
+]
+const textOf = (given = ''): string =>
+  given.startsWith('[[') ? (JSON.parse(given) as [[{ text: string }]])[0][0].text : given
+
+describe.each(kinds)('%s', (_kind, make) => {
+  it('gets everything that a launch gives, below the goal', async () => {
+    const given = {
+      behaviourPrompts: ['Be brief'],
+      toolWhitelist: ['grep'],
+      expectedOutputs: { patch: 'a diff' },
+      context: { branch: 'main', files: ['a.ts'] },
+    }
+    const { final_message } = await hostOf({ it: make() }).launch('it', 'Fix it', given).result
+    expect(textOf(final_message)).toBe(
+      [
+        'Fix it',
+        'Instructions:\n- Be brief',
+        'Use only these tools:\n- grep',
+        'Return:\n- patch: a diff',
+        'Context:\n- branch: main\n- files: ["a.ts"]',
+      ].join('\n\n'),
+    )
+  })
+
+  it('gets them from a call of the model', async () => {
+    const { llmContent } = await hostOf({ it: make() }).tools.task.execute({
+      subagent_name: 'it',
+      goal_prompt: 'Fix it',
+      behaviour_prompts: ['Be brief'],
+      context: { branch: 'main' },
+    })
+    expect(llmContent).toContain('Be brief')
+    expect(llmContent).toContain('branch: main')
+  })
+
+  it('gets the goal alone when there is nothing else', async () => {
+    const { final_message } = await hostOf({ it: make() }).launch('it', ' Fix it\n').result
+    expect(textOf(final_message).trim()).toBe('Fix it')
+  })
+})
+
+it('a coding agent that gets the words of the goal gets all of them', async () => {
+  const it = processRunner({ command: process.execPath, agent })
+  const { final_message } = await hostOf({ it }).launch('it', 'Fix it', { behaviourPrompts: ['Be'] }).result
+  expect(final_message).toBe('Fix it\n\nInstructions:\n- Be')
+})
+
+it.each([
+  ['a program', () => processRunner({ command: 'pwd', cwd: '/' })],
+  ['an agent over ACP', () => acpRunner(agentOptions({ acts: [['hello']] }, { cwd: '/' }))],
+])('%s runs in the directory of its launch', async (_kind, make) => {
+  const cwd = folder()
+  const { final_message } = await hostOf({ it: make() }).launch('it', 'goal', { cwd }).result
+  expect(final_message).toContain(cwd)
+})
