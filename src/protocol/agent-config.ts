@@ -50,7 +50,8 @@ const subagentSchema = strictObject({
     .default(['{goal}'])
     .describe(
       'The arguments of the program, passed without a shell. {goal} is replaced by the goal of the call, with its instructions and ' +
-        'context below it, {name} by the name of the subagent, and {id} by the ID of the task.',
+        'context below it, {results} by the results of the tasks in "after" (default: they follow the goal), {name} by the name of the ' +
+        'subagent, and {id} by the ID of the task.',
     ),
   acp: strictObject({
     permissions: acpPermissionsSchema()

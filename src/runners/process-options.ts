@@ -30,9 +30,10 @@ export interface ProcessRunnerOptions {
   /** The program: a path, or a name to look up in PATH. Placeholders such as `{goal}` are replaced only in `args`, not here. */
   readonly command: string
   /**
-   * The arguments of the program. No shell is involved. Three placeholders are replaced: `{goal}` by the goal of the task, with the instructions,
-   * tools, expected outputs and context of the launch below it; `{name}` by the name of its subagent; and `{id}` by its id. If the program takes
-   * options, put `--` before `{goal}`, so that a goal that begins with `-` is not read as an option.
+   * The arguments of the program. No shell is involved. Placeholders are replaced: `{goal}` by the goal of the task, with the instructions, tools,
+   * expected outputs and context of the launch below it; `{results}` by the results of the tasks in `after`, which otherwise follow the goal; `{name}` by
+   * the name of its subagent; and `{id}` by its id. If the program takes options, put `--` before `{goal}`, so that a goal that begins with `-` is not
+   * read as an option.
    */
   readonly args?: readonly string[]
   /**
@@ -52,7 +53,8 @@ export interface ProcessRunnerOptions {
   readonly cwd?: string
   /**
    * Variables to add to the environment of this process; `undefined` removes a variable. `AGENT_TASK_ID` and `AGENT_TASK_NAME` are also set, unless you
-   * set them here. With telemetry, `TRACEPARENT` and `TRACESTATE` are set, too.
+   * set them here. With telemetry, `TRACEPARENT` and `TRACESTATE` are set, too. For a task with `after`, `AGENT_TASK_RESULTS` is the path of a file that
+   * only this user can read: the results of those tasks, as a JSON object by their ids.
    */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** How to parse the stdout of the program. Default `text`. */

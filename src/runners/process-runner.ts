@@ -9,7 +9,8 @@ import { environmentOf, runAttached, started, type AttachedProgram } from './att
 import { captureOutput, type CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
 import { parseOutput } from './output-parsers.js'
-import { instructionText, type Instruction } from './instruction.js'
+import { giveTo, type Given } from './given-texts.js'
+import type { Instruction } from './instruction.js'
 import { describeTail, endError, namesOf, ProcessError } from './process-error.js'
 import { hasGroups, hasUnixSockets } from '../engine/process-group.js'
 import { isNode, nodeBuiltin } from '../system/node-builtins.js'
@@ -29,8 +30,8 @@ import { followProgram, startSurviving } from './surviving-program.js'
  * Creates a runner that starts a program for each run of a task.
  *
  * In the arguments, `{goal}` is replaced by the goal of the task, `{name}` by the name of its subagent, and `{id}` by its id. Below the goal are the
- * instructions, tools, expected outputs and context of the launch, if it has any. No shell is involved. A `cwd` of the launch takes the place of the
- * option.
+ * instructions, tools, expected outputs and context of the launch, if it has any. The results of the tasks in `after` replace `{results}`, or follow the
+ * goal if no argument has that placeholder. No shell is involved. A `cwd` of the launch takes the place of the option.
  *
  * The program leads its own process group. Its stdin is empty, unless the option `stdin` is `messages`. Its stdout and stderr are appended to the output
  * of the task as they arrive. If the exit code is 0, the task completes with the output that `parse` reads from stdout. Otherwise, or if the output
@@ -150,12 +151,11 @@ function newSession({ args, preset }: ProcessSettings, { previous }: RunContext)
 function argumentsOf(
   { args, preset }: ProcessSettings,
   toArgument: ToArgument,
-  input: Instruction,
+  { subagent: name, id }: Instruction,
+  { text: goal, results }: Given,
   session: string | undefined,
 ): string[] {
-  const { subagent: name, id } = input
-  const goal = instructionText(input)
-  const texts = { goal, name, id, ...(session !== undefined && { session, message: goal }) }
+  const texts = { goal, name, id, results, ...(session !== undefined && { session, message: goal }) }
   const replace = (argument: string): string => toArgument(argument, texts)
   return preset === undefined ? args.map(replace) : wordArguments(args, goal, replace)
 }
@@ -167,11 +167,13 @@ async function runProgram(
   context: RunContext,
 ): Promise<OutputObject> {
   const session = newSession(settings, context)
-  const args = argumentsOf(settings, toArgument, input, session ?? context.previous?.session?.id)
+  const given = giveTo(input, settings.args)
+  const args = argumentsOf(settings, toArgument, input, given, session ?? context.previous?.session?.id)
   const output = captureOutput(settings, context, session)
   let stopWriting: (() => void) | undefined
   const program: AttachedProgram = {
     ...settings,
+    env: { ...given.env, ...settings.env },
     args,
     output,
     stdin: settings.stdin === 'messages' ? 'pipe' : 'ignore',
@@ -180,7 +182,10 @@ async function runProgram(
       if (stdin !== null) stopWriting = writeMessages(stdin, context.messages)
     },
   }
-  const { end, refusal } = await runAttached(program, input, context).finally(() => stopWriting?.())
+  const { end, refusal } = await runAttached(program, input, context).finally(() => {
+    stopWriting?.()
+    given.close()
+  })
   return readOutput(settings, args, output, end, refusal)
 }
 
@@ -201,16 +206,20 @@ async function runSurvivingProgram(
     durability?.folder ??
     refuse('a program that survives its host needs a store with a folder, such as sqliteStore(file)')
   // A program that is followed was started with its session.
-  const session = durability?.isResumed === true ? undefined : newSession(settings, context)
-  const args = argumentsOf(settings, toArgument, input, session ?? context.previous?.session?.id)
-  const env = environmentOf(settings, input, context)
-  const attempt = { command, cwd, env }
+  const isResumed = durability?.isResumed === true
+  const session = isResumed ? undefined : newSession(settings, context)
   let program = durability?.program
-  if (durability?.isResumed === true) {
+  if (isResumed) {
     if (program === undefined) refuse('its host died before the start')
   } else {
     const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (created === undefined) refuse(`its folder ${folder} exists already`)
+  }
+  const given = giveTo(input, settings.args, { folder, isWritten: isResumed })
+  const args = argumentsOf(settings, toArgument, input, given, session ?? context.previous?.session?.id)
+  const env = environmentOf({ ...settings, env: { ...given.env, ...settings.env } }, input, context)
+  const attempt = { command, cwd, env }
+  if (!isResumed) {
     const start = { ...attempt, command: findProgram(command, attempt), args }
     const shell = startSurviving(folder, start, maxOutputBytes, { ...settings, timeoutMs })
     await started(shell.child, attempt)

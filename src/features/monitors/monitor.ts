@@ -13,7 +13,7 @@ import { describeFailure } from '../../protocol/outcomes.js'
 import { toLines, toOneLine, withoutAnsi } from '../../data/control-characters.js'
 import { cutText } from '../../data/cut-text.js'
 import { createLineSplitter } from '../../data/lines.js'
-import { fenced } from '../limits/fenced.js'
+import { fenced } from '../../data/fenced.js'
 import { readChunk } from '../output/output-log.js'
 import { matcherOf } from './match.js'
 

@@ -4,7 +4,7 @@ import { omitUndefined } from '../../data/omit-undefined.js'
 import { toJsonText } from '../../data/json-text.js'
 import { answerSchemaOf } from '../../protocol/task-questions.js'
 import { previewText } from '../output/bounded-text.js'
-import { fenced } from '../limits/fenced.js'
+import { fenced } from '../../data/fenced.js'
 import type { FollowUpCall } from '../output/follow-ups.js'
 
 /** The maximum length of a question in a message, in characters. The tool `check_async_tasks` with the action `peek` shows the whole question. */

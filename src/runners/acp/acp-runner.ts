@@ -5,6 +5,7 @@ import type { OutputObject } from '../../../machines/records.js'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../../system/clock.js'
 import { ByteTail } from '../../engine/byte-tail.js'
 import type { OutputRunner, RunContext } from '../../engine/runner.js'
+import { giveTo } from '../given-texts.js'
 import type { Instruction } from '../instruction.js'
 import { runAttached, type AttachedProgram } from '../attached-program.js'
 import { keptText } from '../captured-output.js'
@@ -26,7 +27,7 @@ const KEPT_BYTES = 8192
 
 /**
  * Creates a runner that starts an agent, sends it the goal as one prompt, and ends the agent after its answer. Below the goal are the instructions, tools,
- * expected outputs and context of the launch, if it has any. A `cwd` of the launch takes the place of the option.
+ * expected outputs and context of the launch, and the results of the tasks in `after`, if there are any. A `cwd` of the launch takes the place of the option.
  *
  * What the agent says and does is the output of the task. Its stderr is a log: an error shows the end of it.
  * The last message of the agent becomes `final_message`, and its session `session_id`. `terminate_reason` is present if the agent stopped early, for
@@ -63,8 +64,10 @@ async function runAgent(settings: AcpSettings, input: Instruction, context: RunC
   // It is the log of the agent. The output of the task is what the agent says.
   const stderr = new ByteTail(KEPT_BYTES)
   const stop = new AbortController()
+  const given = giveTo(input)
   const attached: AttachedProgram = {
     ...program,
+    env: { ...given.env, ...program.env },
     cwd: folder,
     stdin: 'pipe',
     signal: stop.signal,
@@ -98,7 +101,10 @@ async function runAgent(settings: AcpSettings, input: Instruction, context: RunC
     )
     await sleep(clock, ms, until)
   }
-  const turn = startTurn({ settings, input, context, folder, updates, terminals, postpone }, pipe.stream)
+  const turn = startTurn(
+    { settings, input, prompt: given.text, context, folder, updates, terminals, postpone },
+    pipe.stream,
+  )
 
   let timer: LongTimer | undefined
   const after = (ms: number, run: () => void): void => {
@@ -143,6 +149,7 @@ async function runAgent(settings: AcpSettings, input: Instruction, context: RunC
     clearLongTimeout(clock, timer)
     signal.removeEventListener('abort', onAbort)
     await terminals?.close()
+    given.close()
   }
 }
 

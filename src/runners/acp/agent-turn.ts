@@ -21,7 +21,7 @@ import {
 } from '@agentclientprotocol/sdk'
 import type { RunContext } from '../../engine/runner.js'
 import { SESSION_ID } from '../../protocol/async-tasks.js'
-import { instructionText, type Instruction } from '../instruction.js'
+import type { Instruction } from '../instruction.js'
 import { ProcessError } from '../process-error.js'
 import { preview } from '../../data/preview.js'
 import { packageVersion } from '../../system/version.js'
@@ -50,6 +50,8 @@ const AUTH_REQUIRED = -32_000
 export interface TurnSettings {
   readonly settings: AcpSettings
   readonly input: Instruction
+  /** The text of the only prompt. */
+  readonly prompt: string
   readonly context: Pick<RunContext, 'ask' | 'previous' | 'setSession'>
   readonly folder: string
   readonly updates: SessionUpdates
@@ -83,7 +85,7 @@ export interface AgentTurn {
 
 /** Starts a session, sends the goal as prompt, and answers the agent's requests until the agent has answered the prompt. */
 export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
-  const { settings, input, context, folder, updates } = turn
+  const { settings, prompt, context, folder, updates } = turn
   const { command } = settings.program
   const cancelling = new AbortController()
   const connection = answering(turn, cancelling.signal).connect(stream)
@@ -134,7 +136,7 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
   const started = start()
   const outcome = started
     .then(async (id): Promise<EndedTurn | FailedTurn> => {
-      const goal: PromptRequest = { sessionId: id, prompt: [{ type: 'text', text: instructionText(input) }] }
+      const goal: PromptRequest = { sessionId: id, prompt: [{ type: 'text', text: prompt }] }
       const { stopReason } = await agent.request(methods.agent.session.prompt, goal)
       return { stopReason, sessionId: id }
     })

@@ -1,6 +1,6 @@
 /** Fences: no text closes its own, and a long text costs no more than its length. */
 import { describe, expect, it } from 'vitest'
-import { fenced } from '../../../src/features/limits/fenced.js'
+import { fenced } from '../../../src/data/fenced.js'
 
 const fenceOf = (text: string): string => fenced('title', text).split('\n')[1] ?? ''
 
