@@ -2,10 +2,10 @@
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { preview } from '../data/preview.js'
 
-const KNOWN: ReadonlySet<string> = new Set(['goal', 'results', 'name', 'id'])
+const KNOWN: ReadonlySet<string> = new Set(['goal', 'goal:file', 'results', 'name', 'id'])
 
 /** A placeholder that is a whole argument or the value of one: `{word}`, `--prompt={word}`. Braces elsewhere may be code, so they are ignored. */
-const PLACEHOLDER = /^(?:-{0,2}[\w-]+=)?\{(\w+)\}$/
+const PLACEHOLDER = /^(?:-{0,2}[\w-]+=)?\{(\w+(?::\w+)?)\}$/
 
 /** @returns a sentence for each unknown placeholder */
 export function unknownPlaceholders({ subagents }: Pick<AgentConfig, 'subagents'>): string[] {
@@ -14,7 +14,7 @@ export function unknownPlaceholders({ subagents }: Pick<AgentConfig, 'subagents'
       const [, word] = PLACEHOLDER.exec(argument) ?? []
       if (word === undefined || KNOWN.has(word)) return []
       return [
-        `subagents[${index}].args[${at}]: ${preview(argument)} is passed on unchanged. The placeholders are {goal}, {results}, {name} and {id}.`,
+        `subagents[${index}].args[${at}]: ${preview(argument)} is passed on unchanged. The placeholders are {goal}, {goal:file}, {results}, {name} and {id}.`,
       ]
     }),
   )

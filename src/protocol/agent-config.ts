@@ -50,7 +50,7 @@ const subagentSchema = strictObject({
     .default(['{goal}'])
     .describe(
       'The arguments of the program, passed without a shell. {goal} is replaced by the goal of the call, with its instructions and ' +
-        'context below it, {results} by the results of the tasks in "after" (default: they follow the goal), {name} by the name of the ' +
+        'context below it, {goal:file} by the path of a file with the same text, {results} by the results of the tasks in "after" (default: they follow the goal), {name} by the name of the ' +
         'subagent, and {id} by the ID of the task.',
     ),
   acp: strictObject({
@@ -203,11 +203,11 @@ const subagentSchema = strictObject({
         'of "workers".',
     ),
   stdin: z
-    .enum(['none', 'messages'])
+    .enum(['none', 'goal', 'messages'])
     .default('none')
     .describe(
-      'messages: each message that the model sends with the tool "send_to_task" is written to the stdin of the program as one line. Not with ' +
-        'survivesHost. none: stdin is empty.',
+      'goal: what {goal} stands for is written to the stdin of the program, and may be longer than an argument. messages: each message that the ' +
+        'model sends with the tool "send_to_task" is written there as one line; not with survivesHost. none: stdin is empty.',
     ),
 })
   .check(({ value, issues }) => {
@@ -244,8 +244,9 @@ const subagentSchema = strictObject({
       issues.push({ code: 'custom', input: runsOn, path: ['runsOn'], message: 'server, because session is set' })
     }
     if (!survivesHost) return
-    if (stdin !== 'none') {
-      issues.push({ code: 'custom', input: stdin, path: ['stdin'], message: 'none, because survivesHost is true' })
+    if (stdin === 'messages') {
+      const message = 'none or goal, because survivesHost is true'
+      issues.push({ code: 'custom', input: stdin, path: ['stdin'], message })
     }
     if (runsOn === 'workers') {
       const message =

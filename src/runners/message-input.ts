@@ -1,4 +1,4 @@
-/** Writes messages to a task into the stdin of its program. */
+/** Writes into the stdin of a program: the messages to its task, or one text. */
 import type { Writable } from 'node:stream'
 
 /**
@@ -19,4 +19,10 @@ export function writeMessages(stdin: Writable, messages: AsyncIterable<string>):
   }
   void pump()
   return stop
+}
+
+/** Writes a text, and closes stdin. A program may end without reading it. */
+export function writeText(stdin: Writable, text: string): void {
+  stdin.on('error', () => undefined)
+  stdin.end(text)
 }

@@ -31,7 +31,7 @@ export interface ProcessRunnerOptions {
   readonly command: string
   /**
    * The arguments of the program. No shell is involved. Placeholders are replaced: `{goal}` by the goal of the task, with the instructions, tools,
-   * expected outputs and context of the launch below it; `{results}` by the results of the tasks in `after`, which otherwise follow the goal; `{name}` by
+   * expected outputs and context of the launch below it; `{goal:file}` by the path of a private file with the same text; `{results}` by the results of the tasks in `after`, which otherwise follow the goal; `{name}` by
    * the name of its subagent; and `{id}` by its id. If the program takes options, put `--` before `{goal}`, so that a goal that begins with `-` is not
    * read as an option.
    */
@@ -72,10 +72,12 @@ export interface ProcessRunnerOptions {
    */
   readonly survivesHost?: boolean
   /**
-   * With `messages`, the messages that `sendToTask` sends to the task are written to stdin, each followed by a line break. Stdin is closed when the task
-   * ends. Cannot be combined with `survivesHost`. Default `none`: stdin is empty.
+   * What the program reads from stdin. With `goal`, it is what `{goal}` stands for, which may then be longer than an argument (128 KiB on Linux); of the
+   * arguments of an agent, those with the goal are left out. With `messages`, the messages that `sendToTask` sends to the task are written to stdin, each
+   * followed by a line break, until the task ends; cannot be combined with `survivesHost`. Default `none`: stdin is empty, except that an agent whose goal
+   * is too long for an argument gets it as with `goal`.
    */
-  readonly stdin?: 'none' | 'messages'
+  readonly stdin?: 'none' | 'goal' | 'messages'
   /**
    * Whether the program may ask questions with `agent-tasks ask`. It uses a socket, whose path is in the variable `AGENT_TASK_SOCKET`. The socket is
    * closed when the run or this process ends. Not on Windows. Default false.
@@ -149,7 +151,7 @@ const processOptionsSchema = lazily(() =>
     progress: z.custom<NonNullable<ProcessRunnerOptions['progress']>>(isFunction, 'a function').optional(),
     maxOutputBytes: z.int().min(1).default(DEFAULT_MAX_OUTPUT_BYTES),
     survivesHost: z.boolean().default(false),
-    stdin: z.enum(['none', 'messages']).default('none'),
+    stdin: z.enum(['none', 'goal', 'messages']).default('none'),
     questions: z.boolean().default(false),
     session: programSessionSchema().optional(),
     isolation: z.enum(['none', 'worktree']).default('none'),

@@ -4,7 +4,7 @@ import type { OutputRunner, PreviousTask, RunContext } from '../engine/runner.js
 import { preview } from '../data/preview.js'
 import { InvalidInputError } from '../errors.js'
 import { readAgentOutput } from './agents/agent-output.js'
-import { wordArguments } from './agents/preset-options.js'
+import { withoutGoal, wordArguments } from './agents/preset-options.js'
 import { environmentOf, runAttached, started, type AttachedProgram } from './attached-program.js'
 import { captureOutput, type CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
@@ -13,8 +13,8 @@ import { giveTo, type Given } from './given-texts.js'
 import type { Instruction } from './instruction.js'
 import { describeTail, endError, namesOf, ProcessError } from './process-error.js'
 import { hasGroups, hasUnixSockets } from '../engine/process-group.js'
-import { isNode, nodeBuiltin } from '../system/node-builtins.js'
-import { writeMessages } from './message-input.js'
+import { isNode, nodeBuiltin, nodePlatform } from '../system/node-builtins.js'
+import { writeMessages, writeText } from './message-input.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
 import { printedText, whyNoSession } from './printed-session.js'
 import { pathWithOwnCommand } from './own-command.js'
@@ -33,7 +33,7 @@ import { followProgram, startSurviving } from './surviving-program.js'
  * instructions, tools, expected outputs and context of the launch, if it has any. The results of the tasks in `after` replace `{results}`, or follow the
  * goal if no argument has that placeholder. No shell is involved. A `cwd` of the launch takes the place of the option.
  *
- * The program leads its own process group. Its stdin is empty, unless the option `stdin` is `messages`. Its stdout and stderr are appended to the output
+ * The program leads its own process group. Its stdin is empty, unless the option `stdin` says otherwise. Its stdout and stderr are appended to the output
  * of the task as they arrive. If the exit code is 0, the task completes with the output that `parse` reads from stdout. Otherwise, or if the output
  * cannot be read, the task fails with a `ProcessError`.
  *
@@ -84,7 +84,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
     }
   }
   if (settings.stdin === 'messages') {
-    const expected = "'none', because messages cannot reach a program that survives its host"
+    const expected = "'none' or 'goal', because messages cannot reach a program that survives its host"
     throw new InvalidInputError('options.stdin', settings.stdin, expected)
   }
   if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
@@ -148,26 +148,49 @@ function newSession({ args, preset }: ProcessSettings, { previous }: RunContext)
   return isGiven && args.some((argument) => argument.includes('{session}')) ? globalThis.crypto.randomUUID() : undefined
 }
 
+/** The longest text that an agent gets as an argument, in bytes: MAX_ARG_STRLEN of Linux. Windows has 32,767 characters for all arguments. */
+const MAX_ARGUMENT_BYTES = nodePlatform === 'win32' ? 30_000 : 131_071
+
+/** An agent gets a goal that is too long for an argument from stdin. */
+function withStdin(settings: ProcessSettings, { text }: Given): ProcessSettings {
+  const { preset, args } = settings
+  if (preset === undefined) return settings
+  const isTooLong = (): boolean => new TextEncoder().encode(text).length > MAX_ARGUMENT_BYTES
+  const stdin = settings.stdin === 'none' && isTooLong() ? 'goal' : settings.stdin
+  return stdin === 'goal' ? { ...settings, stdin, args: withoutGoal(args) } : settings
+}
+
 function argumentsOf(
   { args, preset }: ProcessSettings,
   toArgument: ToArgument,
   { subagent: name, id }: Instruction,
-  { text: goal, results }: Given,
+  given: Given,
   session: string | undefined,
 ): string[] {
-  const texts = { goal, name, id, results, ...(session !== undefined && { session, message: goal }) }
+  const { text: goal, results } = given
+  const texts = {
+    goal,
+    name,
+    id,
+    results,
+    ...(session !== undefined && { session, message: goal }),
+    get 'goal:file'() {
+      return given.textFile()
+    },
+  }
   const replace = (argument: string): string => toArgument(argument, texts)
   return preset === undefined ? args.map(replace) : wordArguments(args, goal, replace)
 }
 
 async function runProgram(
-  settings: ProcessSettings,
+  options: ProcessSettings,
   toArgument: ToArgument,
   input: Instruction,
   context: RunContext,
 ): Promise<OutputObject> {
-  const session = newSession(settings, context)
-  const given = giveTo(input, settings.args)
+  const session = newSession(options, context)
+  const given = giveTo(input, options.args)
+  const settings = withStdin(options, given)
   const args = argumentsOf(settings, toArgument, input, given, session ?? context.previous?.session?.id)
   const output = captureOutput(settings, context, session)
   let stopWriting: (() => void) | undefined
@@ -176,10 +199,12 @@ async function runProgram(
     env: { ...given.env, ...settings.env },
     args,
     output,
-    stdin: settings.stdin === 'messages' ? 'pipe' : 'ignore',
+    stdin: settings.stdin === 'none' ? 'ignore' : 'pipe',
     signal: context.signal,
     onStart: ({ stdin }) => {
-      if (stdin !== null) stopWriting = writeMessages(stdin, context.messages)
+      if (stdin === null) return
+      if (settings.stdin === 'goal') writeText(stdin, given.text)
+      else stopWriting = writeMessages(stdin, context.messages)
     },
   }
   const { end, refusal } = await runAttached(program, input, context).finally(() => {
@@ -190,12 +215,12 @@ async function runProgram(
 }
 
 async function runSurvivingProgram(
-  settings: ProcessSettings,
+  options: ProcessSettings,
   toArgument: ToArgument,
   input: Instruction,
   context: RunContext,
 ): Promise<OutputObject> {
-  const { command, cwd, maxOutputBytes } = settings
+  const { command, cwd, maxOutputBytes } = options
   const { signal, durability } = context
   const timeoutMs = durability?.timeoutMs
   const refuse = (reason: string): never => {
@@ -207,7 +232,7 @@ async function runSurvivingProgram(
     refuse('a program that survives its host needs a store with a folder, such as sqliteStore(file)')
   // A program that is followed was started with its session.
   const isResumed = durability?.isResumed === true
-  const session = isResumed ? undefined : newSession(settings, context)
+  const session = isResumed ? undefined : newSession(options, context)
   let program = durability?.program
   if (isResumed) {
     if (program === undefined) refuse('its host died before the start')
@@ -215,12 +240,14 @@ async function runSurvivingProgram(
     const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (created === undefined) refuse(`its folder ${folder} exists already`)
   }
-  const given = giveTo(input, settings.args, { folder, isWritten: isResumed })
+  const given = giveTo(input, options.args, { folder, isWritten: isResumed })
+  const settings = withStdin(options, given)
   const args = argumentsOf(settings, toArgument, input, given, session ?? context.previous?.session?.id)
   const env = environmentOf({ ...settings, env: { ...given.env, ...settings.env } }, input, context)
   const attempt = { command, cwd, env }
   if (!isResumed) {
-    const start = { ...attempt, command: findProgram(command, attempt), args }
+    const stdin = settings.stdin === 'goal' ? given.textFile() : undefined
+    const start = { ...attempt, command: findProgram(command, attempt), args, stdin }
     const shell = startSurviving(folder, start, maxOutputBytes, { ...settings, timeoutMs })
     await started(shell.child, attempt)
     if (durability !== undefined) await shell.release(durability)

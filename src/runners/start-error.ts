@@ -71,7 +71,7 @@ function describeRefusal(cause: unknown, { command, cwd, env }: StartAttempt): s
     case 'EACCES':
       return 'it may not be executed (EACCES). Is it a file, and is it executable?'
     case 'E2BIG':
-      return 'its arguments and environment are too long (E2BIG). On Linux one argument has at most 131071 bytes.'
+      return 'its arguments and environment are too long (E2BIG). On Linux one argument has at most 131071 bytes. A goal may be longer with stdin: "goal" or {goal:file}.'
     default:
       return message
   }

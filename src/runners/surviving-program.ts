@@ -47,15 +47,17 @@ export function startSurviving(
     readonly args: readonly string[]
     readonly cwd: string | undefined
     readonly env: NodeJS.ProcessEnv
+    /** The file that the program reads from stdin. Default: stdin is empty. */
+    readonly stdin?: string | undefined
   },
   keptBytes: number,
   { timeoutMs, ...stop }: StopSettings & TimeLimit = { killSignal: 'SIGTERM', graceMs: 0 },
 ): GatedShell {
-  const { command, args } = program
+  const { command, args, stdin = '/dev/null' } = program
   const limit = timeoutMs === undefined || timeoutMs === Infinity ? '' : secondsOf(timeoutMs + LATER_MS)
   const signal = stop.killSignal.replace(/^SIG/, '')
   const stopping = [limit, signal, signal === 'KILL' ? '0' : secondsOf(stop.graceMs)]
-  const own = [folder, String(blocksOf(keptBytes)), String(keptBytes), ...stopping, command, ...args]
+  const own = [folder, String(blocksOf(keptBytes)), String(keptBytes), ...stopping, stdin, command, ...args]
   const run = new RunProcesses({ ...stop, survivesHost: true })
   const shell = spawnGated(SURVIVING_SCRIPT, own, program, run, stop, ['ignore', 'ignore', 'ignore'])
   shell.child.unref()

@@ -3,7 +3,7 @@
  * in its folder record what has happened, for the next host. No text is parsed as shell code: the arguments of the program are `"$@"`.
  *
  * Arguments of the script: the folder, how much output to keep at the beginning (in units of 512 bytes) and at the end (in bytes), the time limit in
- * seconds (empty: none), the first signal of a stop, the seconds until the kill, then the program and its arguments.
+ * seconds (empty: none), the first signal of a stop, the seconds until the kill, the file for stdin, then the program and its arguments.
  *
  * When the time limit has passed, no host has ended the program, so the script does: the whole group gets the signal, and is killed later. A host that
  * had begun a stop has sent the signal already.
@@ -13,6 +13,7 @@
  * | `stdout`, `stderr` | the first bytes of the output |
  * | `stdout.tail`, `stderr.tail` | the last bytes of the output, written when the output is complete |
  * | `stdout.size`, `stderr.size` | line 1: the number of bytes that are kept at each end; line 2: the total number of bytes, once the output is complete |
+ * | `goal.txt`, `results.json` | what the program is given, if it reads them from files |
  * | `exit` | the exit code of the program; above 128, it was ended by signal (code - 128) |
  * | `uptime` | the system uptime when the program ended, in seconds; Linux only |
  * | `done` | exists when the output is complete |
@@ -22,8 +23,8 @@
  */
 export const SURVIVING_SCRIPT = String.raw`
 umask 077
-dir=$1 head=$2 tail=$3 limit=$4 signal=$5 grace=$6
-shift 6
+dir=$1 head=$2 tail=$3 limit=$4 signal=$5 grace=$6 input=$7
+shift 7
 keepers=
 # Caught, not ignored: the program starts with the defaults, and the script goes on.
 trap : TERM INT HUP QUIT
@@ -44,7 +45,7 @@ trap '' TERM INT HUP QUIT
 keep stdout
 keep stderr
 trap : TERM INT HUP QUIT
-(exec "$@") > "$dir/stdout.fifo" 2> "$dir/stderr.fifo" < /dev/null &
+(exec "$@") > "$dir/stdout.fifo" 2> "$dir/stderr.fifo" < "$input" &
 program=$!
 watch=
 if [ -n "$limit" ]; then

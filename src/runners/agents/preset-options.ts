@@ -36,3 +36,9 @@ export function presetArguments(
   ])
   return template.flatMap((argument) => lists.get(argument) ?? [argument])
 }
+
+/** Removes the elements that have the goal or the message, and `--` before them. The agent then reads it from stdin. */
+export function withoutGoal(template: readonly string[]): string[] {
+  const hasGoal = (argument = ''): boolean => /\{(?:goal|message)(?::words)?\}/.test(argument)
+  return template.filter((argument, at) => !hasGoal(argument) && !(argument === '--' && hasGoal(template[at + 1])))
+}

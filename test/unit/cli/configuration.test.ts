@@ -40,7 +40,7 @@ describe('config check', () => {
     const args = ['{prompt}', '--goal={gaol}', '{goal}', '{ a }', '-e{x}', '--id={id}']
     const file = await configFile({ subagents: [{ ...subagent('a', 'node'), args }] })
     const expected = (at: number, argument: string) =>
-      `Warning: subagents[0].args[${at}]: "${argument}" is passed on unchanged. The placeholders are {goal}, {results}, {name} and {id}.`
+      `Warning: subagents[0].args[${at}]: "${argument}" is passed on unchanged. The placeholders are {goal}, {goal:file}, {results}, {name} and {id}.`
     const { stdout } = await run(['config', 'check', file])
     expect(stdout.split('\n').filter((line) => line.startsWith('Warning'))).toEqual([
       expected(0, '{prompt}'),

@@ -1,5 +1,5 @@
 /** What a task is given besides its goal reaches programs and agents, too. The programs are real. */
-import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -172,4 +172,71 @@ describe('F15: the results of the tasks in after', () => {
       `{results}{goal}${JSON.stringify({ [id]: { status: 'completed', output: { final_message: 'one' } } })}`,
     )
   })
+})
+
+describe('a goal that is longer than an argument', () => {
+  const goal = `${'a long goal. '.repeat(25_000)}The end.`
+  const more: [string, object][] = [
+    ['a program', {}],
+    ['a program that survives its host', { survivesHost: true }],
+  ]
+  const lengthOf = async (it: SubagentDefinition, given = {}) =>
+    (await hostOf({ it }).launch('it', goal, given).result).final_message
+
+  it.each(more)('reaches %s by stdin, with what belongs to it', async (_kind, kind) => {
+    const it = processRunner({ command: 'sh', args: ['-c', 'wc -c; echo "$#"'], stdin: 'goal', ...kind })
+    const belongs = '\n\nInstructions:\n- Be brief'
+    const printed = await lengthOf(it, { behaviourPrompts: ['Be brief'] })
+    expect(printed?.split(/\s+/)).toEqual([String(goal.length + belongs.length), '0'])
+  })
+
+  it.each(more)('reaches %s by a private file, which is removed', async (_kind, kind) => {
+    const script = 'ls -l "$1"; echo "$1"; wc -c < "$1"'
+    const it = processRunner({ command: 'sh', args: ['-c', script, 'sh', '{goal:file}'], ...kind })
+    const [mode = '', file = '', length = ''] = (await lengthOf(it))?.split('\n') ?? []
+    expect(mode).toMatch(/^-rw-------/)
+    expect(Number(length)).toBe(goal.length)
+    await waitFor(() => !existsSync(file))
+  })
+
+  const reading = `let text = ''
+    process.stdin.on('data', (chunk) => (text += chunk))
+    process.stdin.on('end', () => console.log(JSON.stringify({ type: 'r', t: process.argv.slice(1).join() + ' ' + text.length })))`
+  it.each([
+    ['--', '{goal}'],
+    ['--', '{goal:words}'],
+    ['--prompt={goal}', '--last'],
+  ])('reaches a coding agent with the arguments %s %s by stdin', async (first, second) => {
+    const preset = { ...agent, start: ['-e', reading, '--', '--json', first, second] }
+    const it = processRunner({ command: process.execPath, agent: preset })
+    const last = second === '--last' ? ',--last' : ''
+    expect(await lengthOf(it)).toBe(`--json${last} ${goal.length}`)
+  })
+
+  it('is refused as an argument, with what to do', async () => {
+    await expect(lengthOf(processRunner(print))).rejects.toThrow('stdin: "goal" or {goal:file}')
+  })
+
+  it('does no harm to a program that does not read it', async () => {
+    expect(await lengthOf(processRunner({ command: 'sh', args: ['-c', 'exec <&-; echo done'], stdin: 'goal' }))).toBe(
+      'done',
+    )
+  })
+})
+
+it('a program that survives its host reads its goal where the next host follows it', async () => {
+  const file = join(folder(), 'tasks.db')
+  const go = join(folder(), 'go')
+  const args = ['-c', 'until [ -e "$1" ]; do sleep 0.05; done; cat; cat "$2"', 'sh', go, '{goal:file}']
+  const it = processRunner({ command: 'sh', args, stdin: 'goal', survivesHost: true })
+  const first = createAgentTasks({ subagents: { it }, store: sqliteStore(file) })
+  const { id } = first.launch('it', 'the goal. ')
+  await first.manager.stored()
+  await waitFor(() => first.manager.getTask(id)?.status === 'running')
+  await first.dispose()
+  const second = createAgentTasks({ subagents: { it }, store: sqliteStore(file) })
+  onTestFinished(() => second.dispose())
+  writeFileSync(go, '')
+  const { settled } = await second.manager.waitFor([id])
+  expect(settled[0]?.output?.final_message).toBe('the goal. the goal.')
 })
