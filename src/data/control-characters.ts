@@ -25,10 +25,12 @@ export function escapeControls(text: string): string {
   return text.replace(CONTROLS, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-// The escape sequences of terminals (control sequences, system commands and two-character escapes):
+// The escape sequences of terminals (control sequences, system commands, other control strings, and two-character escapes):
 // https://www.ecma-international.org/publications-and-standards/standards/ecma-48/
-// eslint-disable-next-line no-control-regex
-const ANSI = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-Z\\^-~])/g
+// A control string ends at a line break at the latest, so that it cannot hide the lines after it.
+export const ESCAPE_SEQUENCE =
+  // eslint-disable-next-line no-control-regex
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b\n]*(?:\u0007|\u001b\\)?|\u001b[ -/]*[0-OQ-WYZ\\`-~]/g
 
 /** Removes codes for a terminal, such as those of colours. */
-export const withoutAnsi = (text: string): string => text.replace(ANSI, '')
+export const withoutAnsi = (text: string): string => text.replace(ESCAPE_SEQUENCE, '')

@@ -1,8 +1,10 @@
 /**
  * Writes plain data as JSON text of limited length. The whole text could be longer than a string may be, because objects may occur many times in the
- * value. Words take the place of parts that are left out, and the text is still valid JSON.
+ * value. Words take the place of parts that are left out, and the text is still valid JSON. Texts with escape sequences are written as a terminal shows
+ * them.
  */
 import { cutText, lastChars } from './cut-text.js'
+import { terminalText } from './terminal-text.js'
 
 /** The default of `maxChars`. */
 const MAX_JSON_CHARS = 10_000_000
@@ -61,7 +63,8 @@ function shorten(value: unknown, room: Room): unknown {
   return shortened
 }
 
-function shortenText(text: string, room: Room): string {
+function shortenText(given: string, room: Room): string {
+  const text = given.includes('\u001b') ? terminalText(given) : given
   if (room.isPreview) return previewText(text, room)
   const kept = cutText(text, Math.max(0, room.left))
   room.left -= text.length

@@ -5,6 +5,7 @@ import type { OutputObject } from '../../machines/records.js'
 import { toOutput } from '../protocol/outcomes.js'
 import { withoutByteOrderMark } from '../data/byte-order-mark.js'
 import { preview } from '../data/preview.js'
+import { terminalText } from '../data/terminal-text.js'
 
 /** The last part of a text, whose beginning may have been dropped. */
 export interface KeptText {
@@ -34,7 +35,7 @@ export interface ProcessDetails {
 export type ParseFunction = (stdout: string, details: ProcessDetails) => OutputObject | Promise<OutputObject>
 
 /**
- * How stdout is parsed.
+ * How stdout is parsed, as a terminal shows it: without escape sequences, and with the last state of lines that were redrawn.
  * - `text`: the trimmed stdout is the final message.
  * - `json`: stdout is one JSON value.
  * - `json-last-line`: the last line that is not blank is one JSON value.
@@ -50,7 +51,8 @@ export function needsWholeOutput(parse: OutputFormat | ParseFunction): boolean {
  * Parses stdout in one of the formats.
  * @throws Error with the expected and the received text
  */
-export function parseOutput(format: OutputFormat, { text, droppedBytes, isLost = false }: KeptText): OutputObject {
+export function parseOutput(format: OutputFormat, { text: raw, droppedBytes, isLost = false }: KeptText): OutputObject {
+  const text = terminalText(raw)
   switch (format) {
     case 'text': {
       const message = text.trim()

@@ -3,6 +3,7 @@ import { AgentTasksError } from '../errors.js'
 import { nameOf, type RunProcess } from '../engine/token-scan.js'
 import { lastChars } from '../data/cut-text.js'
 import { preview } from '../data/preview.js'
+import { terminalText } from '../data/terminal-text.js'
 import type { ProgramEnd, ProgramStop } from './supervision.js'
 
 /** How much of a program's output an error includes, in UTF-16 units. */
@@ -108,6 +109,7 @@ export function namesOf(processes: readonly RunProcess[]): readonly string[] {
 
 /** The end of a program's stderr, to append to an error message. If stderr is blank, the end of stdout. */
 export function describeTail(stderr: string, stdout: string): string {
-  const [stream, text] = stderr.trim() === '' ? ['stdout', stdout.trim()] : ['stderr', stderr.trim()]
+  const log = terminalText(stderr).trim()
+  const [stream, text] = log === '' ? ['stdout', terminalText(stdout).trim()] : ['stderr', log]
   return text === '' ? '' : ` The end of its ${stream}:\n${lastChars(text, TAIL_CHARS)}`
 }

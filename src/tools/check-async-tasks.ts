@@ -59,6 +59,12 @@ export const checkAsyncTasksSchema = lazily(() =>
       .min(1)
       .optional()
       .describe(`For action output: how many bytes to return at most. Default ${DEFAULT_READ_BYTES}.`),
+    raw: z
+      .boolean()
+      .optional()
+      .describe(
+        'For action output: true for all that was written, with the codes for a terminal. Default: as a terminal shows it.',
+      ),
     question_id: z
       .string()
       .optional()
@@ -163,7 +169,7 @@ async function check(name: string, view: TaskView, input: CheckAsyncTasksParams)
   if (action === 'peek') return peekTask(view, task, cursor === undefined ? undefined : { cursor, maxBytes })
   return input.part === 'result'
     ? readResult(view, task, { cursor, maxBytes })
-    : readWritten(view, task, { cursor, maxBytes })
+    : readWritten(view, task, { cursor, maxBytes }, input.raw === true)
 }
 
 /** A prefix is refused for a task that no list has shown: the model may have meant another task with this prefix. */

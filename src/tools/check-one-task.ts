@@ -45,6 +45,7 @@ export const readTool = actionTool('output', {
       part: fields().part.describe('output (default), or a result that was cut.'),
       cursor: fields().cursor.describe(''),
       max_bytes: fields().max_bytes.describe('Default 16384.'),
+      raw: fields().raw.describe(''),
     }),
   output: () => ({
     task_id: ['task_id', z.string()],

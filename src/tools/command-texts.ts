@@ -2,6 +2,7 @@
 import type { OutputObject } from '../../machines/records.js'
 import { previewText } from '../features/output/bounded-text.js'
 import { toJsonText } from '../data/json-text.js'
+import { terminalText } from '../data/terminal-text.js'
 import {
   statusText,
   type CommandError,
@@ -84,7 +85,7 @@ function resultText(result: unknown): string {
 
 function blockText(block: unknown): string {
   const { type, text, mimeType } = Object(block) as { type?: unknown; text?: unknown; mimeType?: unknown }
-  if (typeof text === 'string') return text
+  if (typeof text === 'string') return terminalText(text)
   // Content without text, such as an image, is shown by its type.
   return `[${[type, mimeType].filter((part) => typeof part === 'string').join(' ') || 'content'}]`
 }

@@ -5,6 +5,7 @@ import { callText, resultCall, type FollowUpCall } from '../features/output/foll
 import { formatCompletionNotification } from '../features/delivery/notifications.js'
 import { taskName } from '../async-tasks/task-name.js'
 import { fenced } from '../data/fenced.js'
+import { terminalText } from '../data/terminal-text.js'
 import { readChunk, type OutputChunk } from '../features/output/output-log.js'
 import { omitUndefined } from '../data/omit-undefined.js'
 import { markShown, type ShownDelivery } from './shown-texts.js'
@@ -18,14 +19,20 @@ export interface TextRange {
   readonly maxBytes: number
 }
 
-export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
+/**
+ * Reads what a task has written.
+ * @param isRaw whether the text has its escape sequences, and all states of lines that were redrawn
+ */
+export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange, isRaw: boolean): ToolResult {
   const { cursor, maxBytes } = range
   const { read } = view.followUps
-  const chunk = view.manager.readOutput(task.id, { maxBytes, ...omitUndefined({ cursor }) }) ?? NOTHING
+  const found = view.manager.readOutput(task.id, { maxBytes, ...omitUndefined({ cursor }) }) ?? NOTHING
+  const chunk = isRaw ? found : withWholeSequences(found)
   return chunkResult({
+    isRaw,
     title: `Output of task ${task.id} (${task.status}; ${taskName(task)})`,
     chunk,
-    reading: { tool: read.tool, params: { task_id: task.id, ...read.params } },
+    reading: { tool: read.tool, params: { task_id: task.id, ...read.params, ...(isRaw && { raw: true }) } },
     isGrowing: !isTerminal(task),
     isFenced: true,
   })
@@ -47,6 +54,24 @@ export async function readResult(view: TaskView, task: AsyncTaskInfo, range: Tex
 
 const NOTHING: OutputChunk = { text: '', nextCursor: 0, skippedBytes: 0, remainingBytes: 0 }
 
+/** The beginning of an escape sequence at the end of a text. */
+// eslint-disable-next-line no-control-regex
+const UNFINISHED = /\u001b(?:\[[0-?]*[ -/]*|\][^\u0007\u001b\n]{0,2000})?$/
+
+/** Leaves an escape sequence that the end of the chunk has cut to the next chunk. */
+function withWholeSequences(chunk: OutputChunk): OutputChunk {
+  const at = chunk.remainingBytes > 0 ? chunk.text.search(UNFINISHED) : -1
+  if (at <= 0) return chunk
+  const left = chunk.text.length - at
+  const bytes = new TextEncoder().encode(chunk.text.slice(at)).length
+  return {
+    ...chunk,
+    text: chunk.text.slice(0, -left),
+    nextCursor: chunk.nextCursor - bytes,
+    remainingBytes: chunk.remainingBytes + bytes,
+  }
+}
+
 interface ChunkText {
   readonly title: string
   readonly chunk: OutputChunk
@@ -56,11 +81,21 @@ interface ChunkText {
   readonly isGrowing: boolean
   /** Whether the text is raw output, which is shown in a fenced block. Default false. */
   readonly isFenced?: boolean
+  /** Whether the text is shown unchanged. With false, as a terminal shows it. Default true. */
+  readonly isRaw?: boolean
   readonly delivery?: ShownDelivery
 }
 
 /** A part of a text. Notes say what is missing before it, and how to read what comes after it. */
-export function chunkResult({ title, chunk, reading, isGrowing, isFenced = false, delivery }: ChunkText): ToolResult {
+export function chunkResult({
+  title,
+  chunk,
+  reading,
+  isGrowing,
+  isFenced = false,
+  isRaw = true,
+  delivery,
+}: ChunkText): ToolResult {
   const { text, nextCursor, skippedBytes, remainingBytes } = chunk
   const start = nextCursor - new TextEncoder().encode(text).length
   const heading = text === '' ? `${title}, nothing at byte ${start}:` : `${title}, bytes ${start} to ${nextCursor}:`
@@ -73,7 +108,8 @@ export function chunkResult({ title, chunk, reading, isGrowing, isFenced = false
         : '[That is the end.]'
   const skipped = skippedBytes > 0 ? [`[${skippedBytes} bytes before this are no longer kept.]`] : []
   const above = [heading, ...skipped].join('\n')
-  const body = text === '' ? above : isFenced ? fenced(above, text) : `${above}\n${text}`
+  const shown = isRaw ? text : terminalText(text)
+  const body = text === '' ? above : isFenced ? fenced(above, shown) : `${above}\n${shown}`
   return {
     llmContent: `${body}\n${ending}`,
     returnDisplay: `${heading.slice(0, -1)}${remainingBytes > 0 ? `, ${remainingBytes} remain` : ''}`,

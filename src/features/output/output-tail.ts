@@ -2,6 +2,7 @@
 import type { Settlement } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { lastChars } from '../../data/cut-text.js'
+import { terminalText } from '../../data/terminal-text.js'
 import type { OutputLog } from './output-log.js'
 import { endedAs, hasSucceeded, wasStopped } from '../../../machines/task-status.js'
 
@@ -21,13 +22,13 @@ export function keptTail(entry: TaskEntry, settlement: Settlement, log: OutputLo
   return resultText(settlement).trimEnd().endsWith(tail) ? undefined : tail
 }
 
-/** Returns the end of an output without its final line break. */
+/** Returns the end of an output as a terminal shows it, without its final line break. */
 export function tailOf(log: OutputLog, maxChars = TAIL_CHARS): string {
-  return lastChars(log.readEnd(BYTES_PER_CHAR * maxChars).trimEnd(), maxChars)
+  return lastChars(terminalText(log.readEnd(BYTES_PER_CHAR * maxChars)).trimEnd(), maxChars)
 }
 
-/** The maximum size of a UTF-16 unit in UTF-8, in bytes. */
-const BYTES_PER_CHAR = 3
+/** How much of the output is read for each character: a UTF-16 unit has at most 3 bytes, and the rest is for what a terminal does not show. */
+const BYTES_PER_CHAR = 16
 
 const isOverdue = ({ graceMs }: TaskEntry): boolean => graceMs === undefined
 
