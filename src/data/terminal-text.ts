@@ -94,8 +94,9 @@ class Screen {
     while (cells.length < this.column) cells.push(' ')
     for (const character of text) {
       // A mark has no column of its own.
-      if (this.column > 0 && MARK.test(character)) cells[this.column - 1] += character
-      else cells[this.column++] = character
+      const before = this.column > 0 && MARK.test(character) ? cells[this.column - 1] : undefined
+      if (before === undefined) cells[this.column++] = character
+      else cells[this.column - 1] = before + character
     }
   }
 
@@ -124,7 +125,7 @@ class Screen {
   #cells(): string[] {
     const line = this.#lines[this.row] ?? []
     if (typeof line !== 'string') return line
-    return (this.#lines[this.row] = [...line])
+    return (this.#lines[this.row] = Array.from(line))
   }
 }
 

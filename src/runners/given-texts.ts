@@ -50,8 +50,7 @@ export function giveTo(input: Instruction, templates: readonly string[] = [], wh
   const text = isApart ? instructionText(input) : `${instructionText(input)}\n\n${results}`
   let temporary: string | undefined
   const write = (name: string, content: string): string => {
-    const { join } = nodeBuiltin('node:path')
-    const file = join(where.folder ?? (temporary ??= temporaryFolder()), name)
+    const file = nodeBuiltin('node:path').join(where.folder ?? (temporary ??= temporaryFolder()), name)
     if (where.isWritten !== true) nodeBuiltin('node:fs').writeFileSync(file, content, { mode: 0o600 })
     return file
   }
