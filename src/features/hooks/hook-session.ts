@@ -188,7 +188,7 @@ export class HookSession {
 
   /** Leases what is owed, and returns its text. */
   async #deliver(call: HookCall, signal: AbortSignal, left = Infinity): Promise<HookAnswer> {
-    if (signal.aborted || this.#unproven !== undefined) return NOTHING
+    if (signal.aborted || this.#hasUnproven()) return NOTHING
     const { manager, client, lease } = this.#options
     const message = lease()
     if (message === undefined) return NOTHING
@@ -204,7 +204,8 @@ export class HookSession {
       manager.reads.use(hookDeliveries).settled(deliveryId)
       return NOTHING
     }
-    if (hasAborted(signal)) {
+    // Another call may have leased something meanwhile. What follows could prove only one of them.
+    if (hasAborted(signal) || this.#hasUnproven()) {
       this.#dropped(message)
       return NOTHING
     }
@@ -218,6 +219,10 @@ export class HookSession {
         this.#dropped(message)
       },
     }
+  }
+
+  #hasUnproven(): boolean {
+    return this.#unproven !== undefined
   }
 
   #textOf({ text, deliveryId, taskIds }: LeasedReminder, left: number): string {

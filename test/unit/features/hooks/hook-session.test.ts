@@ -313,6 +313,36 @@ describe('another conversation of the same client', () => {
   })
 })
 
+it('a result is owed again whose answer was lost while another call leased something', async () => {
+  const store = memoryStore()
+  const writes: (() => void)[] = []
+  let isSlow = false
+  const slow = {
+    ...store,
+    write: async (...changes: Parameters<typeof store.write>) => {
+      if (isSlow) await new Promise<void>((resolve) => writes.push(resolve))
+      await store.write(...changes)
+    },
+  }
+  const { launch, end, call, ask, manager } = openStage({ store: slow, isHeadless: false })
+  await launch('a')
+  await launch('b')
+  await end('a')
+  await manager.stored()
+  isSlow = true
+  const first = call({ event: 'prompt', prompt: 'Hello' })
+  await end('b')
+  const second = call({ event: 'stop' })
+  isSlow = false
+  for (const write of writes.splice(0)) write()
+  const [lost, other] = [await first, await second]
+  lost.end(false)
+  other.end(true)
+  const texts = [await ask({ event: 'prompt', prompt: 'again' }), await ask({ event: 'prompt', prompt: 'again' })]
+  expect(texts.join('\n')).toContain('the result of a')
+  expect(texts.join('\n')).toContain('the result of b')
+})
+
 it('answers nothing when the lease cannot be stored, and owes the result again', async () => {
   const store = memoryStore()
   const { launch, end, call, manager, deliveryOf } = openStage({ store })
