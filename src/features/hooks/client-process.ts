@@ -18,7 +18,8 @@ export function findClientProcess({ isProgram }: HookClient, parent = process.pp
   return { args: argumentsOf(pid), identity: identityOf(pid) }
 }
 
-function argumentsOf(pid: number): readonly string[] {
+/** The command line of a process; empty if it is unknown. */
+export function argumentsOf(pid: number): readonly string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1)
   } catch {

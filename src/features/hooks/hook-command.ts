@@ -6,7 +6,9 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { parseJson } from '../../data/parse-json.js'
 import { readStat } from '../../system/process-stat.js'
-import { NOTHING, type HookOutput } from './hook-client.js'
+import { argumentsOf } from './client-process.js'
+import { HOOK_CLIENTS } from './clients.js'
+import { CLIENT_NAMES, NOTHING, type HookOutput } from './hook-client.js'
 import {
   ancestorsOf,
   findServer,
@@ -42,12 +44,20 @@ export async function runHookCommand(
         taskId: process.env['AGENT_TASK_ID'],
         mayBegin: BEGINNINGS.includes(event),
         ancestors: ancestorsOf(process.pid, (pid) => readStat(pid)?.parent),
+        isClient: (pid) => runsClient(client, pid),
       },
     )
     return server === undefined ? NOTHING : await ask(server, event, input)
   } catch {
     return NOTHING
   }
+}
+
+/** Whether a process runs the client, and is not a shell with the command line of this hook. */
+function runsClient(client: string, pid: number): boolean {
+  const known = CLIENT_NAMES.find((name) => name === client)
+  const args = argumentsOf(pid)
+  return known !== undefined && HOOK_CLIENTS[known].isProgram(args) && !args.some((each) => each.includes('--client'))
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

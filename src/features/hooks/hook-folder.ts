@@ -13,8 +13,8 @@ import { stateOf, type ProgramIdentity } from '../../system/process-identity.js'
 /** The maximum length of the path of a Unix socket on Linux and macOS, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
 export const MAX_PATH_BYTES = 103
 
-/** The maximum size of a server's file, in bytes. */
-const MAX_FILE_BYTES = 16_384
+/** The maximum size of a server's file, in bytes (128 KiB). A hundred ids of 200 escaped characters fit. */
+const MAX_FILE_BYTES = 128 * 1024
 
 /** The maximum size of the line that a hook command sends, in bytes (64 KiB). */
 export const MAX_LINE_BYTES = 64 * 1024
@@ -106,12 +106,14 @@ export interface Caller {
   readonly mayBegin: boolean
   /** The processes above the hook command, the nearest first. */
   readonly ancestors: readonly number[]
+  /** Whether a process runs the client. Default: none does */
+  readonly isClient?: (pid: number) => boolean
 }
 
 /**
  * Finds the server that a hook command belongs to. An id that a server knows decides alone. Otherwise the client's process does, for a server that knows
  * no id yet, and for a call that begins a conversation, as after `/clear`: it is the nearest process above the command that has started a server. The
- * search ends at a server, because what is above that belongs to another agent. A hook inside a run finds only servers that were started inside it.
+ * search ends at a server, and at a client without one, because what is above that belongs to another agent. A hook inside a run finds only servers that were started inside it.
  */
 export function findServer(files: readonly HookServerFile[], caller: Caller): HookServerFile | undefined {
   const running = files.filter(({ server }) => stateOf(server) === 'alive')
@@ -122,7 +124,7 @@ export function findServer(files: readonly HookServerFile[], caller: Caller): Ho
   for (const pid of caller.ancestors) {
     if (running.some(({ server }) => server.pid === pid)) return undefined
     const found = withoutId.find(({ clientProcess }) => clientProcess.pid === pid && stateOf(clientProcess) === 'alive')
-    if (found !== undefined) return found
+    if (found !== undefined || caller.isClient?.(pid) === true) return found
   }
   return undefined
 }

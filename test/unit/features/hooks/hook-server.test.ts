@@ -248,6 +248,18 @@ describe('the server of a hook command', () => {
     expect(findServer([file({})], { ...caller, ancestors: [own.pid, parent.pid] })).toBeUndefined()
   })
 
+  it('is none above a client that has no server', () => {
+    const outer = file({ sessionIds: ['two'] })
+    const inner = { ...caller, mayBegin: true, ancestors: [77, parent.pid] }
+    expect(findServer([outer], { ...inner, isClient: (pid) => pid === 77 })).toBeUndefined()
+    expect(findServer([outer], { ...inner, isClient: (pid) => pid === parent.pid })).toBe(outer)
+  })
+
+  it('is found with as many ids as it remembers', async () => {
+    await open(echo, { sessionIds: Array.from({ length: 100 }, (_, n) => `${n}`.padStart(200, '\u0001')) })
+    expect(fileIn().sessionIds).toHaveLength(100)
+  })
+
   it('is none that has ended, and none whose client has ended', () => {
     const ended = { ...own, start: '1' }
     expect(findServer([file({ server: ended, sessionIds: ['one'] })], caller)).toBeUndefined()
