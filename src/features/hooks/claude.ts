@@ -14,6 +14,7 @@ export const claude: HookClient = {
   // `cli` is the interactive client. The others are `sdk-cli` (`claude -p`), `sdk-ts` and `sdk-py`.
   isHeadless: ({ env }) => env['CLAUDE_CODE_ENTRYPOINT']?.startsWith('sdk-') === true,
   sessionVariable: 'CLAUDE_CODE_SESSION_ID',
+  hooksCallTools: true,
   maxContinuations: 8,
   stopMs: 650_000,
   toolMs: 600_000,

@@ -12,6 +12,7 @@ export const codex: HookClient = {
   isProgram: runsProgram(/^codex(\.exe|\.js)?$/),
   isHeadless: ({ args }) => args.slice(1, 3).some((argument) => argument === 'exec' || argument === 'e'),
   hasManySessions: true,
+  hooksCallTools: true,
   stopMs: 290_000,
   toolMs: 290_000,
   stopAnswer: (reason) => printed({ decision: 'block', reason }),

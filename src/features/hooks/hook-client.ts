@@ -58,6 +58,8 @@ export interface HookClient {
   readonly sessionVariable?: string
   /** Whether one connection serves several conversations. Each call of a tool then names its own. */
   readonly hasManySessions?: boolean
+  /** Whether hooks call the tools, over the connection of the client. Only `wake` is a command then. */
+  readonly hooksCallTools?: boolean
   /** How often hooks may continue a turn without a call of a tool in between. What a later hook answers is lost. Default: no limit */
   readonly maxContinuations?: number
   /** How long a hook may wait at the end of a turn, in ms. */

@@ -125,7 +125,7 @@ class HookConnection implements ConnectionPart {
     const session = this.#session(client, call)
     const before = session.id
     const { text, end } = await session.answer(call, signal)
-    if (session.id !== before) this.#server?.update()
+    if (session.id !== before) this.#update()
     return { output: text === undefined ? NOTHING : outputOf(client, event, text), end }
   }
 
@@ -185,7 +185,20 @@ class HookConnection implements ConnectionPart {
     if (identity === undefined || client === undefined) return
     const isNew = sessionId !== undefined && !identity.sessionIds.includes(sessionId)
     identity.note(client, sessionId, app.backend.hasBegun)
-    if (isNew) this.#server?.update()
+    if (isNew) this.#update()
+  }
+
+  /** A file that cannot be written must not take back what a call has leased. */
+  #update(): void {
+    try {
+      this.#server?.update()
+    } catch (error) {
+      this.#connection.app.backend.log(
+        'warn',
+        'the file of this server for hooks is out of date',
+        describeFailure(error),
+      )
+    }
   }
 
   async #listen(client: HookClient): Promise<void> {
@@ -204,7 +217,11 @@ class HookConnection implements ConnectionPart {
           taskId: process.env['AGENT_TASK_ID'],
           sessionIds: identity?.sessionIds ?? [],
         }),
-        answer: (event, input, signal) => this.#answer(event, input, signal).catch(() => nothing),
+        // Any process of the user can reach the socket. The hooks of some clients come over their own connection.
+        answer: async (event, input, signal) =>
+          client.hooksCallTools === true && event !== 'wake'
+            ? nothing
+            : this.#answer(event, input, signal).catch(() => nothing),
       })
       if (this.#isClosed) opened.close()
       else this.#server = opened
