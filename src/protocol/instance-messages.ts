@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import { jsonBytes } from '../data/json-size.js'
+import { strictObject } from './strict-object.js'
 import { callProgressSchema, toolCallResultSchema, toolDescriptionSchema } from './tool-calls.js'
 
 const id = z.string().min(1).max(256)
@@ -24,7 +25,7 @@ const tools = z
   )
 
 /** The body of `POST /register`. */
-export const registerRequestSchema = z.object({
+export const registerRequestSchema = strictObject({
   instanceId: id
     .regex(/^[\w.:-]+$/, 'letters, digits, dots, colons, dashes and underscores')
     .optional()

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { cursorSchema, DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT } from './client-messages.js'
 import { taskSchema, taskStatusFilterSchema, taskSummarySchema } from './command-tasks.js'
+import { strictObject } from './strict-object.js'
 import { toolDescriptionSchema } from './tool-calls.js'
 
 /** The body of every error response. */
@@ -48,7 +49,7 @@ export const taskCreatedSchema = z.object({
 })
 
 /** The query of `GET /tasks`. */
-export const taskListQuerySchema = z.object({
+export const taskListQuerySchema = strictObject({
   instanceId: z.string().min(1).max(256).optional(),
   status: taskStatusFilterSchema.optional().describe('Default `all`.'),
   limit: z.coerce.number().int().min(1).max(MAX_LIST_LIMIT).optional().describe(`Default ${DEFAULT_LIST_LIMIT}.`),
@@ -152,7 +153,7 @@ export type ServerInfo = z.infer<typeof serverInfoSchema>
 export const toolParamsSchema = z.object({ name: z.string().min(1).max(256) })
 
 /** The query of `POST /api/tools/:name`. */
-export const toolQuerySchema = z.object({
+export const toolQuerySchema = strictObject({
   instanceId: z
     .string()
     .min(1)

@@ -37,7 +37,7 @@ export const taskSubmitSchema = lazily(() =>
   }),
 )
 
-/** A submission as a server receives it. Unknown fields are dropped, because the client may be newer than the server. */
+/** A submission as a server receives it over WebSocket. Unknown fields are dropped, because the client may be newer than the server. */
 export const receivedTaskSchema = lazily(() =>
   taskSubmitSchema()
     .extend({ commands: z.array(commandInputSchema().strip()).max(MAX_COMMANDS) })

@@ -19,7 +19,7 @@ import {
   taskStatusSchema,
   taskSummarySchema,
 } from '../protocol/command-tasks.js'
-import { commandInputSchema, receivedTaskSchema } from '../protocol/task-submission.js'
+import { commandInputSchema, taskSubmitSchema } from '../protocol/task-submission.js'
 import { registerRequestSchema, registerResponseSchema } from '../protocol/instance-messages.js'
 import {
   healthSchema,
@@ -51,7 +51,7 @@ const named: readonly (readonly [string, z.ZodType])[] = [
   ['TaskError', taskErrorSchema],
   ['ResultReference', resultReferenceSchema],
   ['CommandInput', commandInputSchema()],
-  ['TaskSubmission', receivedTaskSchema()],
+  ['TaskSubmission', taskSubmitSchema()],
   ['TaskCreated', taskCreatedSchema],
   ['TaskCommand', taskCommandSchema],
   ['Task', taskSchema],

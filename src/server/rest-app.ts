@@ -80,7 +80,7 @@ const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 422 | 429 | 5
   TASKS_DISABLED: 503,
 }
 
-const notFound: RestError = { error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
+const notFound = (taskId: string): RestError => ({ error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND', details: { taskId } })
 
 export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
   const { config, service, hub, metrics } = options
@@ -95,7 +95,14 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
       return c.json({ error: problem, code, details: { field, expected } } satisfies RestError, 400)
     },
   })
-  app.notFound((c) => c.json({ error: `Not found: ${c.req.method} ${preview(c.req.path)}`, code: 'NOT_FOUND' }, 404))
+  app.notFound((c) => {
+    const { method, path } = c.req
+    const allowed = methodsOf(app, path)
+    if (allowed.length === 0) return c.json({ error: `Not found: ${method} ${preview(path)}`, code: 'NOT_FOUND' }, 404)
+    c.header('allow', allowed.join(', '))
+    const error = `${method} is not possible for ${preview(path)}: use ${allowed.join(' or ')}`
+    return c.json({ error, code: 'METHOD_NOT_ALLOWED' }, 405)
+  })
   app.onError((error, c) => c.json(...describeError(error, options.log)))
   app.use(async (c, next) => {
     await next()
@@ -122,15 +129,16 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
     return 'error' in listed ? c.json(listed, 400) : c.json({ ...listed, wsEndpoint: options.wsUrl() }, 200)
   })
   app.openapi(routes.taskRoute, async (c) => {
-    const task = await service.get(c.req.valid('param').id)
-    if (task === undefined) return c.json(notFound, 404)
+    const { id } = c.req.valid('param')
+    const task = await service.get(id)
+    if (task === undefined) return c.json(notFound(id), 404)
     // `toJson` and not `c.json`, because the result of a tool may be a value that JSON cannot represent.
     return c.body(toJson({ task: withInlineResults(task) }), 200, JSON_TYPE) as never
   })
   app.openapi(routes.resultRoute, async (c) => {
     const { id, index } = c.req.valid('param')
     const task = await service.get(id)
-    if (task === undefined) return c.json(notFound, 404)
+    if (task === undefined) return c.json(notFound(id), 404)
     const result = task.commands[Number(index)]?.result
     if (result === undefined) return c.json({ error: `Command ${index} has no result`, code: 'RESULT_NOT_FOUND' }, 404)
     // A stream and not `c.json`, so that the JSON of a large result is never in memory as a whole.
@@ -141,13 +149,14 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
     const cancelled = await service.cancel(taskId)
     if (cancelled.success) return c.json({ success: true as const, taskId }, 200)
     const { error, code } = cancelled
-    if (code === 'TASK_NOT_FOUND') return c.json({ error, code }, 404)
+    if (code === 'TASK_NOT_FOUND') return c.json(notFound(taskId), 404)
     if (code === 'NOT_STORED') return c.json({ error, code }, 503)
     return c.json({ success: false as const, taskId, error, code }, 409)
   })
-  app.openapi(routes.eventsRoute, (c) =>
-    whenThere(service.follow(c.req.valid('param').id, c.req.valid('header')['last-event-id']), (followed) => {
-      if (followed === undefined) return c.json(notFound, 404)
+  app.openapi(routes.eventsRoute, (c) => {
+    const { id } = c.req.valid('param')
+    return whenThere(service.follow(id, c.req.valid('header')['last-event-id']), (followed) => {
+      if (followed === undefined) return c.json(notFound(id), 404)
       // After the status 204 an EventSource does not reconnect.
       if (followed.missed?.length === 0 && followed.task.completedAt !== undefined) return c.body(null, 204)
       // HEAD returns the headers without a stream, because nobody would read the stream.
@@ -165,8 +174,8 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
       })
       if (stream.isOpen) onEnd.push(options.keep(stream))
       return c.body(stream.body, 200, EVENT_STREAM_HEADERS)
-    }),
-  )
+    })
+  })
   app.openapi(
     routes.instancesRoute,
     async (c) => c.body(toJson({ instances: await options.instances.read() }), 200, JSON_TYPE) as never,
@@ -245,6 +254,18 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
   )
   app.get('/docs', (c) => c.html(docsPage, 200, { 'content-security-policy': docsPolicy }))
   return app
+}
+
+/** The methods for which the app has a route with this path. */
+function methodsOf({ routes: known }: OpenAPIHono<RestEnv>, path: string): string[] {
+  const segments = path.split('/')
+  const methods = known.flatMap((route) => {
+    const parts = route.path.split('/')
+    const fits =
+      parts.length === segments.length && parts.every((part, at) => /^[:{]/.test(part) || part === segments[at])
+    return fits && route.method !== 'ALL' ? [route.method, ...(route.method === 'GET' ? ['HEAD'] : [])] : []
+  })
+  return [...new Set(methods)].sort()
 }
 
 const onOff = (isOn: boolean): 'enabled' | 'disabled' => (isOn ? 'enabled' : 'disabled')

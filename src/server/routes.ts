@@ -2,7 +2,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import { createRoute } from '@hono/zod-openapi'
 import { z } from 'zod'
-import { receivedTaskSchema } from '../protocol/task-submission.js'
+import { taskSubmitSchema } from '../protocol/task-submission.js'
 import { registerRequestSchema, registerResponseSchema } from '../protocol/instance-messages.js'
 import {
   healthSchema,
@@ -56,7 +56,7 @@ export const submitRoute = createRoute({
   summary: 'Submit a task',
   description: 'Queues commands for one instance: the one named, or the first connected one that has all their tools.',
   tags: ['tasks'],
-  request: { ...body(receivedTaskSchema()), headers: submitHeadersSchema },
+  request: { ...body(taskSubmitSchema()), headers: submitHeadersSchema },
   responses: {
     ...refusals,
     ...bodyRefusals,

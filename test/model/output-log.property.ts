@@ -33,7 +33,7 @@ function readModel(all: Uint8Array, limit: number, cursor: number, maxBytes: num
   return {
     text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(all.slice(from, to)),
     nextCursor: to,
-    skippedBytes: from - Math.min(cursor, end),
+    skippedBytes: cursor < end - limit ? from - cursor : 0,
     remainingBytes: end - to,
   }
 }

@@ -33,7 +33,8 @@ export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxB
   return {
     text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(from - start, to - start)),
     nextCursor: to,
-    skippedBytes: Math.max(0, from - Math.max(0, Math.min(cursor, end))),
+    // A cursor inside a character that is kept skips its other bytes, and they are no loss.
+    skippedBytes: cursor < start ? from - Math.max(0, cursor) : 0,
     remainingBytes: end - to,
   }
 }

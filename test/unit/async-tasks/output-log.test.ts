@@ -37,10 +37,10 @@ it.each([
 )
 
 it.each([
-  [2, ['漢', 6, 1, 4]],
-  [4, ['😀', 10, 2, 0]],
-  [7, ['', 10, 3, 0]],
-])('a cursor within a character, at %i, goes on behind it', (cursor, expected) => {
+  [2, ['漢', 6, 0, 4]],
+  [4, ['😀', 10, 0, 0]],
+  [7, ['', 10, 0, 0]],
+])('a cursor within a character, at %i, goes on behind it, and nothing is missing', (cursor, expected) => {
   expect(read(cursor, 4)).toEqual(expected)
 })
 
@@ -57,7 +57,9 @@ it('what is no longer kept is counted from the cursor, or from the beginning of 
   expect(read(-7, 3, 100)).toEqual(['aé', 103, 100, 7])
   expect(read(90, 100, 100)).toEqual(['aé漢😀', 110, 10, 0])
   expect(read(101, 2, 100)).toEqual(['é', 103, 0, 7])
-  expect(read(102, 1, 100)).toEqual(['漢', 106, 1, 4])
+  expect(read(102, 1, 100)).toEqual(['漢', 106, 0, 4])
+  const kept = BYTES.subarray(2)
+  expect(readChunk(kept, 102, 101, 4)).toMatchObject({ text: '漢', skippedBytes: 2 })
   expect(read(200, 1, 100)).toEqual(['', 110, 0, 0])
 })
 

@@ -35,6 +35,23 @@ describe('POST /tasks', () => {
     expect(server.taskManager.listTasks()).toEqual([])
   })
 
+  it('refuses unknown fields in every part of a request, with the nearest name', async () => {
+    const server = await startTestServer()
+    const problemOf = async (asked: Promise<{ status: number; body: unknown }>) => {
+      const { status, body } = await asked
+      return [status, (body as { error: string }).error]
+    }
+    expect(await problemOf(server.post('/tasks', { ...taskOf('add'), instance: 'staging' }))).toEqual([
+      400,
+      'body.instance: got "staging", expected a known field; the nearest is instanceId.',
+    ])
+    const commands = [{ tool_name: 'add', arguments: { a: 1, b: 2 } }]
+    expect((await problemOf(server.post('/tasks', { task_name: 't', commands })))[1]).toContain('commands[0].arguments')
+    expect((await problemOf(server.post('/register', { instance: 'x' })))[1]).toContain('the nearest is instanceId')
+    expect((await problemOf(server.call('/tasks?stats=running')))[1]).toContain('the nearest is status')
+    expect(server.taskManager.listTasks()).toEqual([])
+  })
+
   it('reads a body that begins with a byte order mark', async () => {
     const server = await startTestServer()
     expect(await server.post('/tasks', `\uFEFF${JSON.stringify(taskOf('add'))}`)).toMatchObject({ status: 201 })
@@ -287,7 +304,7 @@ describe('GET /tasks/:id and POST /tasks/:id/cancel', () => {
     })
     expect(await server.call('/tasks/task_0_zz')).toMatchObject({
       status: 404,
-      body: { error: 'Task not found', code: 'TASK_NOT_FOUND' },
+      body: { error: 'Task not found', code: 'TASK_NOT_FOUND', details: { taskId: 'task_0_zz' } },
     })
   })
 
@@ -302,7 +319,10 @@ describe('GET /tasks/:id and POST /tasks/:id/cancel', () => {
       status: 409,
       body: { success: false, taskId, code: 'TASK_ENDED', error: 'Task already cancelled' },
     })
-    expect(await server.post('/tasks/nothing/cancel')).toMatchObject({ status: 404, body: { code: 'TASK_NOT_FOUND' } })
+    expect(await server.post('/tasks/nothing/cancel')).toMatchObject({
+      status: 404,
+      body: { code: 'TASK_NOT_FOUND', details: { taskId: 'nothing' } },
+    })
   })
 })
 
@@ -423,9 +443,21 @@ describe('the other routes', () => {
     const server = await startTestServer()
     expect(await server.call('/nothing')).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } })
     expect(await server.call('/tasks', { method: 'DELETE' })).toMatchObject({
-      status: 404,
-      body: { code: 'NOT_FOUND' },
+      status: 405,
+      body: { code: 'METHOD_NOT_ALLOWED', error: 'DELETE is not possible for "/tasks": use GET or HEAD or POST' },
     })
+  })
+
+  it('names the methods of a path in Allow', async () => {
+    const server = await startTestServer()
+    const allowOf = async (method: string, path: string) => {
+      const { status, headers } = await server.call(path, { method })
+      return [status, headers.get('allow')]
+    }
+    expect(await allowOf('PUT', '/tasks/task_1_1')).toEqual([405, 'GET, HEAD'])
+    expect(await allowOf('DELETE', '/tasks')).toEqual([405, 'GET, HEAD, POST'])
+    expect(await allowOf('GET', '/tasks/task_1_1/cancel')).toEqual([405, 'POST'])
+    expect(await allowOf('PUT', '/nothing')).toEqual([404, null])
   })
 })
 
