@@ -184,13 +184,14 @@ export function laneSuite(kind: string, open: OpenServers): void {
           expect.stringMatching(/^Instance not found: nobody\. Known instances: /) as string,
         ],
       ])
-      // Unknown fields are dropped.
-      const { body } = await post('/tasks', { ...anywhere, unknown: 1, metadata: { kept: [1] } })
+      expect(await refused({ ...some, instance: 'w' })).toEqual([
+        ...[400, 'INVALID_TASK', expect.stringContaining('the nearest is instanceId') as string],
+      ])
+      const { body } = await post('/tasks', { ...anywhere, metadata: { kept: [1] } })
       expect(await ended(String(body['taskId']))).toMatchObject({
         status: 'completed',
         metadata: { kept: [1] },
       })
-      expect(await ended(String(body['taskId']))).not.toHaveProperty('unknown')
     })
   })
 }

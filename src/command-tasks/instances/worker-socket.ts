@@ -75,6 +75,7 @@ export function restoreWorker(
 const storedRegistrationSchema = registerRequestSchema
   .pick({ tools: true })
   .extend({ isBrowser: z.boolean().optional() })
+  .strip()
   .catch({})
 
 /** Receives the events of a worker's socket from the transport. */
