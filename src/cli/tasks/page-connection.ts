@@ -22,6 +22,11 @@ export interface PageConnection {
    */
   cancel(key: string, reason: string | undefined): Promise<number | undefined>
   /**
+   * Launches a task of a subagent of the host. Returns its id.
+   * @throws AgentTasksError with the reason, if the host refuses it
+   */
+  launch(subagent: string, body: object): Promise<string>
+  /**
    * Performs another action on a task.
    * @throws AgentTasksError with the reason, if the task cannot be changed
    */
@@ -43,6 +48,7 @@ export type PageStreamEvent =
 
 // The page belongs to the same package, so the fields that it sends are not checked one by one.
 const detailSchema = z.custom<PageTaskDetail>((value) => typeof (value as PageTaskDetail | null)?.task === 'object')
+const launchedSchema = z.looseObject({ key: z.string() })
 const cancelledSchema = z.looseObject({ stopsWithinMs: z.number().optional() })
 
 /**
@@ -87,6 +93,10 @@ export function connectPage(option: string, link: string): PageConnection {
     cancel: async (key, reason) => {
       const body = reason === undefined ? {} : { reason }
       return (await call(`/api/tasks/${encodeURIComponent(key)}/cancel`, cancelledSchema, body)).stopsWithinMs
+    },
+    launch: async (subagent, body) => {
+      const { key } = await call(`/api/subagents/${encodeURIComponent(subagent)}/launch`, launchedSchema, body)
+      return key.slice(key.indexOf(':') + 1)
     },
     act: async (key, action, body) => {
       await call(`/api/tasks/${encodeURIComponent(key)}/${action}`, z.looseObject({}), body)

@@ -9,6 +9,7 @@ import { readInteger } from '../numbers.js'
 import { createTerminal, type ProgramIO } from '../terminal.js'
 import { addHistoryCommand } from './history-command.js'
 import { isOver, STATES, taskTable, type ListedTask } from './listed-task.js'
+import { addLaunchCommand } from './launch-command.js'
 import { addLimitCommands } from './limit-commands.js'
 import { addShowCommand } from './show-command.js'
 import { addSourceOptions, SOURCES_HELP, withSource, type SourceOptions } from './source-options.js'
@@ -64,6 +65,7 @@ Examples:
   $ agent-tasks tasks cancel researcher-1 --reason 'no longer needed' --page 'http://127.0.0.1:3320/#token=…'`,
     )
     .action((id: string, options: CancelOptions) => cancelTask(id, options, io))
+  addLaunchCommand(tasks, io)
   addLimitCommands(tasks, io)
   addWatchCommand(tasks, io)
   addHistoryCommand(tasks, io)

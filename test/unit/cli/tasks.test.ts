@@ -67,6 +67,32 @@ describe('with a page', () => {
     })
   })
 
+  it('launch starts a task of a subagent, and prints its id', async () => {
+    const { manager, ask, url } = await startHost()
+    const { exitCode, stdout, stderr } = await ask('launch', 'writer', 'a letter')
+    expect([exitCode, stderr]).toEqual([0, ''])
+    const id = stdout.trim()
+    await waitFor(() => expect(manager.getTask(id)).toMatchObject({ status: 'completed', goalPrompt: 'a letter' }))
+    const given = ['--context', '{"region":"eu"}', '--owner', 'ann', '--timeout-seconds', '90', '--page', url, '--json']
+    const [launched] = jsonLines((await run(['tasks', 'launch', 'shipper', 'send', ...given])).stdout)
+    const shipped = (launched as { task_id: string }).task_id
+    await waitFor(() => expect(manager.getTask(shipped)?.status).toBe('completed'))
+    expect(manager.getTask(shipped)).toMatchObject({
+      owner: 'ann',
+      timeoutMs: 90_000,
+      output: { region: 'eu' },
+    })
+    expect(await ask('launch', 'nobody', 'x')).toMatchObject({ exitCode: 4, stderr: containing('expected one of') })
+    expect(await ask('launch', 'shipper', 'x', '--context', '[]')).toMatchObject({
+      exitCode: 2,
+      stderr: containing('a JSON object'),
+    })
+    expect(await run(['tasks', 'launch', 'writer', 'x'])).toMatchObject({
+      exitCode: 2,
+      stderr: containing('the link of a page'),
+    })
+  })
+
   it('F10: deadline and conclude change a running task', async () => {
     const { launch, manager, ask } = await startHost()
     const id = idOf(await launch('sleeper', 'dream'))
