@@ -24,7 +24,7 @@ import {
 /** The maximum number of open calls. */
 const MAX_CONNECTIONS = 16
 
-/** How long a connection may take to send its line, in ms. */
+/** How long a connection may take to send its line, and to read the answer, in ms. */
 const LINE_MS = 5000
 
 const requestSchema = lazily(() =>
@@ -119,7 +119,9 @@ function serve(socket: Socket, token: string, { clock, answer }: HookServerOptio
   const gone = new AbortController()
   let text = ''
   let isRead = false
-  const limit = clock.setTimeout(() => socket.destroy(), LINE_MS, { name: 'line of a hook', kind: 'deadline' })
+  const closeLater = () =>
+    clock.setTimeout(() => socket.destroy(), LINE_MS, { name: 'line of a hook', kind: 'deadline' })
+  let limit = closeLater()
   socket.once('close', () => {
     clock.clearTimeout(limit)
     gone.abort()
@@ -133,7 +135,10 @@ function serve(socket: Socket, token: string, { clock, answer }: HookServerOptio
     else if (end !== -1) {
       isRead = true
       clock.clearTimeout(limit)
-      void reply(socket, text.slice(0, end), token, (event, input) => answer(event, input, gone.signal))
+      void reply(socket, text.slice(0, end), token, (event, input) => answer(event, input, gone.signal)).then(() => {
+        // A command that has been suspended would take the place of others.
+        if (!gone.signal.aborted) limit = closeLater()
+      })
       text = ''
     }
   })

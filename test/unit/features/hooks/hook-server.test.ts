@@ -145,6 +145,22 @@ describe('the socket', () => {
     expect((await Promise.all(calls)).map(({ stdout }) => stdout)).toEqual(Array.from({ length: 16 }, () => 'stop'))
   })
 
+  it('closes a connection that has had its answer for 5 s', async () => {
+    const clock = createManualClock(0)
+    const ends: boolean[] = []
+    await open((event) => Promise.resolve({ output: { stdout: event }, end: (is) => ends.push(is) }), {}, clock)
+    const { token, socket: path } = fileIn()
+    const request = JSON.stringify({ token, client: 'gemini', event: 'stop', input: {} })
+    const call = connect({ path, allowHalfOpen: true }, () => call.write(`${request}\n`))
+    call.resume()
+    await new Promise((resolve) => call.once('end', resolve))
+    expect(ends).toEqual([])
+    clock.advance(5000)
+    await expect.poll(() => ends).toEqual([true])
+    expect(clock.pending).toBe(0)
+    call.destroy()
+  })
+
   it('says whether the answer was written, and takes a call back whose command has ended', async () => {
     const ends: boolean[] = []
     let signal: AbortSignal | undefined
