@@ -118,7 +118,7 @@ export interface ReadOutputOptions {
 export class AsyncTaskManager {
   /** Emits every change of every task in order, with the record after the change. Completes on `dispose`. */
   readonly transitions$: Observable<TaskTransition>
-  /** Emits each task once, when it has ended. */
+  /** Emits each task once, when it has ended. Notes, such as the messages of schedules, are no tasks. */
   readonly settled$: Observable<SettledTaskInfo>
   /** Emits the number of results owed to each owner that no message carries yet. Emits the current counts first. */
   readonly owed$: Observable<OwnerCounts>

@@ -86,7 +86,7 @@ export class TaskEvents implements Feature {
         .subscribe(subscriber as Recipient<TaskTransition | undefined>)
     })
     this.settled$ = this.transitions$.pipe(
-      filter(isEnd),
+      filter((transition) => isEnd(transition) && transition.record.isNote !== true),
       map(({ record }) => record as SettledTaskInfo),
     )
     this.owed$ = this.#counts('owed', report)
@@ -139,6 +139,7 @@ export class TaskEvents implements Feature {
   /** Calls the handlers for the end of a task, in the order of their registration. */
   ended(_entry: TaskEntry, transition: TaskTransition): void {
     const { record } = transition
+    if (record.isNote === true) return
     for (const registration of [...this.#handlers[outcomeOf(record.status as TerminalStatus)]]) {
       if (!registration.isActive || registration.since >= transition.seq) continue
       callIsolated(

@@ -51,6 +51,20 @@ describe('a note', () => {
     expect(addNote(manager.registry, { ...note, isFinal: true })).toBeDefined()
   })
 
+  it('is no task that has ended: neither settled$ nor onTaskCompleted has it', async () => {
+    const tasks = createAgentTasks({ subagents: { helper: () => 'done' } })
+    const { manager } = tasks
+    const settled: string[] = []
+    manager.settled$.subscribe(({ id }) => settled.push(id))
+    manager.onTaskCompleted(({ id }) => settled.push(id))
+    tasks.schedule({ in: 0, message: 'It is nine.' })
+    await expect.poll(() => manager.getAllTasks().filter(({ isNote }) => isNote === true)).toHaveLength(1)
+    const { id, result } = tasks.launch('helper', 'x')
+    await result
+    expect(settled).toEqual([id, id])
+    await tasks.dispose()
+  })
+
   it('changes nothing after the registry was disposed', async () => {
     const manager = new AsyncTaskManager()
     await manager.dispose()

@@ -287,7 +287,7 @@ describe('many schedules', () => {
     for (let n = 0; n < 50; n += 1) schedule({ in: 10 * SECOND, message: `wake ${n}`, owner: `owner ${n}` })
     clock.jump(10 * SECOND)
     const counts = new Set<number>()
-    manager.settled$.subscribe(() => counts.add(manager.schedules().length))
+    manager.transitions$.subscribe(() => counts.add(manager.schedules().length))
     await pass(30 * SECOND)
     expect(manager.getPendingNotifications()).toHaveLength(50)
     expect(manager.schedules()).toEqual([])
