@@ -182,7 +182,7 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun & { readonly st
   const { excess, offered } = entry.ref.getSnapshot().context
   if (isOverdue && offered !== undefined) return false
   const isOverBudget = excess !== undefined
-  const delayMs = retryDelay(plan.retry, { ...ended, isOverdue, isOverBudget })
+  const delayMs = retryDelay(plan.retry, entry.record.id, { ...ended, isOverdue, isOverBudget })
   if (delayMs === undefined) return false
   const { outcome, stops } = ended
   const keepsAttempt = stops > 0

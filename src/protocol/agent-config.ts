@@ -35,7 +35,7 @@ const seconds = z
 
 const integer = (least: number, most: number) => z.int().min(least).max(most)
 
-const { initialMs, maxMs, factor } = backoffTypes
+const { initialMs, maxMs, factor, jitter } = backoffTypes
 
 const subagentSchema = strictObject({
   name: name.describe('The name that the model uses.'),
@@ -130,12 +130,13 @@ const subagentSchema = strictObject({
       .describe(
         'After which failures a task is run again. interrupted: the server ended while the task ran (needs a store). start-failed: the program ' +
           'could not be started. exit-code: the program failed (see exitCodes). timeout: the deadline passed. rate-limited: the program reported ' +
-          'a rate limit. agent-error: a coding agent said that it has failed (needs "agent").',
+          'a rate limit. agent-error: a coding agent said that it has failed (needs "agent"). error: any other failure.',
       ),
     backoff: strictObject({
       initialMs: z.number().min(0).default(initialMs.default).describe('The wait before the second run, in ms.'),
       maxMs: z.number().min(0).default(maxMs.default).describe('The longest wait, in ms.'),
       factor: z.number().min(1).default(factor.default).describe('Each wait is the previous wait times this number.'),
+      jitter: z.boolean().default(jitter.default).describe('Whether each wait is between half and all of that.'),
     })
       .optional()
       .describe('How long to wait between runs.'),

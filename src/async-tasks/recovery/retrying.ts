@@ -27,17 +27,15 @@ export const isInterruption = (outcome: Outcome): boolean =>
 export const isStop = (outcome: Outcome): boolean =>
   isInterruption(outcome) && outcome.type === 'threw' && readField(outcome.reason, 'wasSuspended') === true
 
-/** Returns how long to wait before the next run, in ms. Returns undefined if the task is not run again. */
-export function retryDelay(policy: RetryPolicy | undefined, run: FailedRun): number | undefined {
+/** Returns how long to wait before the next run of a task, in ms. Returns undefined if the task is not run again. */
+export function retryDelay(policy: RetryPolicy | undefined, taskId: string, run: FailedRun): number | undefined {
   if (policy === undefined || run.isOverBudget) return undefined
   if (run.stops === 0 ? run.attempt >= policy.attempts : run.stops >= MAX_FRUITLESS) return undefined
   const reason = reasonOf(policy, run)
   if (reason === undefined || !policy.on.includes(reason)) return undefined
   if (run.stops > 0) return 0
-  const delay = backoffMs(policy.backoff, run.attempt)
-  return reason === 'rate-limited' && run.outcome.type === 'threw'
-    ? Math.max(delay, Math.min(waitAsked(run.outcome.reason), MAX_RETRY_AFTER_MS))
-    : delay
+  const asked = reason === 'rate-limited' && run.outcome.type === 'threw' ? waitAsked(run.outcome.reason) : 0
+  return backoffMs(policy.backoff, run.attempt, taskId, Math.min(asked, MAX_RETRY_AFTER_MS))
 }
 
 function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: FailedRun): RetryReason | undefined {
@@ -55,7 +53,7 @@ function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: Fa
   if (code === 'PROCESS_NOT_STARTED' || code === 'START_FAILED') return 'start-failed'
   if (code === 'AGENT_FAILED' && policy.on.includes('agent-error')) return 'agent-error'
   const exitCode = readField(reason, 'exitCode')
-  if (typeof exitCode !== 'number' || exitCode === 0) return undefined
+  if (typeof exitCode !== 'number' || exitCode === 0) return code === 'AGENT_FAILED' ? undefined : 'error'
   return policy.exitCodes?.includes(exitCode) === false ? undefined : 'exit-code'
 }
 

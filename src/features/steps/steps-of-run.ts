@@ -383,7 +383,7 @@ export class StepsOfRun implements StepRun {
         if (this.#isSuspended()) return this.#hang()
         if (signal.aborted || !this.#host.isCurrent()) throw reason
         if (attempt >= attempts) return { end: { failure: toStepFailure(reason) }, reason }
-        await this.#pause(backoffMs(backoff, attempt))
+        await this.#pause(backoffMs(backoff, attempt, this.#entry.record.id))
       }
     }
   }

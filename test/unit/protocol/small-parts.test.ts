@@ -19,11 +19,13 @@ it('a trace is passed on up to 256 characters, and its state up to 8,192', () =>
 })
 
 it('the wait for the second run is the first one, and each after it longer, up to the longest', () => {
-  expect([1, 2, 3, 7, 100].map((attempt) => backoffMs({}, attempt))).toEqual([1000, 2000, 4000, 60_000, 60_000])
-  expect([1, 2].map((attempt) => backoffMs({ initialMs: 5, factor: 1 }, attempt))).toEqual([5, 5])
-  expect(backoffMs({ initialMs: 100, maxMs: 50 }, 1)).toBe(50)
+  expect([1, 2, 3, 7, 100].map((attempt) => backoffMs({ jitter: false }, attempt, 'a'))).toEqual([
+    1000, 2000, 4000, 60_000, 60_000,
+  ])
+  expect([1, 2].map((attempt) => backoffMs({ initialMs: 5, factor: 1, jitter: false }, attempt, 'a'))).toEqual([5, 5])
+  expect(backoffMs({ initialMs: 100, maxMs: 50, jitter: false }, 1, 'a')).toBe(50)
   // Infinity times 0 is no number.
-  expect(backoffMs({ initialMs: 0, factor: 10 }, 1000)).toBe(0)
+  expect(backoffMs({ initialMs: 0, factor: 10, jitter: false }, 1000, 'a')).toBe(0)
 })
 
 it('of two budgets the smaller limit of each kind counts', () => {
