@@ -2,6 +2,9 @@
 import type { OutputObject } from '../../machines/records.js'
 import { previewText } from '../features/output/bounded-text.js'
 import { toJsonText } from '../data/json-text.js'
+import { orderedJson } from '../data/ordered-json.js'
+import { parseJson } from '../data/parse-json.js'
+import { MAX_LEVELS } from '../data/plain-data.js'
 import { terminalText } from '../data/terminal-text.js'
 import {
   statusText,
@@ -75,17 +78,37 @@ function outcomeText(status: CommandStatus, result: unknown, error: CommandError
   return text === '' ? status : `${status}: ${text}`
 }
 
-/** The result of a tool as text: its text blocks, or the whole result as JSON if it has no content blocks. */
+/** The result of a tool as text: its content blocks, and its structured content unless a text block has the same JSON. */
 function resultText(result: unknown): string {
   if (result === undefined) return ''
-  const { content } = Object(result) as { content?: unknown }
+  const { content, structuredContent } = Object(result) as { content?: unknown; structuredContent?: unknown }
   if (!Array.isArray(content)) return toJsonText(result)
-  return content.map(blockText).join('\n')
+  const blocks = content.map(blockText)
+  const isShown = structuredContent === undefined || blocks.some((text) => isJsonOf(text, structuredContent))
+  return [...blocks, ...(isShown ? [] : [toJsonText(structuredContent)])].join('\n')
 }
 
+function isJsonOf(text: string, value: unknown): boolean {
+  const json = parseJson(text, MAX_LEVELS)
+  return 'value' in json && orderedJson(json.value) === orderedJson(value)
+}
+
+interface Block {
+  readonly type?: unknown
+  readonly text?: unknown
+  readonly name?: unknown
+  readonly uri?: unknown
+  readonly mimeType?: unknown
+  /** The resource that is embedded. */
+  readonly resource?: unknown
+}
+
+/** Content without text is shown by its type, its name and where it is. */
 function blockText(block: unknown): string {
-  const { type, text, mimeType } = Object(block) as { type?: unknown; text?: unknown; mimeType?: unknown }
+  const { type, text, name, uri, mimeType, resource } = Object(block) as Block
   if (typeof text === 'string') return terminalText(text)
-  // Content without text, such as an image, is shown by its type.
-  return `[${[type, mimeType].filter((part) => typeof part === 'string').join(' ') || 'content'}]`
+  const inner = Object(resource) as Block
+  const parts = [type, name, uri ?? inner.uri, mimeType ?? inner.mimeType]
+  const title = `[${parts.filter((part) => typeof part === 'string').join(' ') || 'content'}]`
+  return typeof inner.text === 'string' ? `${title}\n${terminalText(inner.text)}` : title
 }
