@@ -49,7 +49,11 @@ it.each([
     },
     'success: [resource_link log file:///a.log text/plain]\n[resource file:///b text/plain]\nthe text\n[resource file:///c]',
   ],
-  [{ content: [{ type: 'image', mimeType: 'image/png' }, {}, 5] }, 'success: [image image/png]\n[content]\n[content]'],
+  [
+    'the kind of what is no text',
+    { content: [{ type: 'image', mimeType: 'image/png' }, {}, 5] },
+    'success: [image image/png]\n[content]\n[content]',
+  ],
   ['as JSON what is no result of a tool', { odd: 1 }, 'success: {"odd":1}'],
   ['nothing more where there is nothing', undefined, 'success'],
 ])('is %s', (_what, result, text) => {
