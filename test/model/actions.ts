@@ -31,7 +31,7 @@ export interface LaunchFields extends TaskFields {
     readonly attempts: number
     readonly on: readonly RetryReason[]
     /** Each wait is as long as the first. */
-    readonly backoff: { readonly initialMs: number; readonly factor: 1 }
+    readonly backoff: { readonly initialMs: number; readonly factor: 1; readonly jitter: false }
   }
   readonly budget?: { readonly steps: number; readonly wrapUpMs: number }
   readonly after?: readonly Target[]
@@ -235,7 +235,7 @@ const fields = (given: fc.Arbitrary<string | undefined>): fc.Arbitrary<TaskField
 const retry = record<NonNullable<LaunchFields['retry']>>({
   attempts: fc.integer({ min: 1, max: 3 }),
   on: fc.constantFrom<RetryReason[]>(['rate-limited'], ['rate-limited', 'timeout', 'start-failed']),
-  backoff: record({ initialMs: duration, factor: fc.constant(1 as const) }),
+  backoff: record({ initialMs: duration, factor: fc.constant(1 as const), jitter: fc.constant(false as const) }),
 })
 const budget = record<NonNullable<LaunchFields['budget']>>({ steps: fc.constantFrom(0, 1), wrapUpMs: duration })
 

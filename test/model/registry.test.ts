@@ -181,7 +181,7 @@ describe('sequences that once failed, or that missed a planted fault', () => {
       { do: 'subscribe', stream: 'actor', script: [{ do: 'reserve', ttlMs: 100 }] },
       {
         do: 'launch',
-        fields: { retry: { attempts: 2, on: ['start-failed'], backoff: { initialMs: 5, factor: 1 } } },
+        fields: { retry: { attempts: 2, on: ['start-failed'], backoff: { initialMs: 5, factor: 1, jitter: false } } },
         isRefused: true,
       },
       { do: 'advance', ms: 200 },
@@ -213,7 +213,10 @@ describe('sequences that once failed, or that missed a planted fault', () => {
 
   it('F6, F9: the questions of a run that is repeated are owed to nobody', () =>
     behaves([
-      launch({ id: 'a', retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 5, factor: 1 } } }),
+      launch({
+        id: 'a',
+        retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 5, factor: 1, jitter: false } },
+      }),
       { do: 'begin', run: 0 },
       { do: 'ask', run: 0 },
       { do: 'reject', run: 0, reason: RATE_LIMITED },

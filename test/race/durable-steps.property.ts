@@ -153,7 +153,7 @@ class World {
       durable: true,
       releasesSlot: this.#script.releasesSlot,
       maxConcurrent: 2,
-      retry: { attempts: 20, on: ['rate-limited'], backoff: { initialMs: 50, factor: 1 } },
+      retry: { attempts: 20, on: ['rate-limited'], backoff: { initialMs: 50, factor: 1, jitter: false } },
       run: async (_input, context) => {
         const got: string[] = []
         for (const [at, each] of this.#script.parts.entries()) {
@@ -185,11 +185,13 @@ class World {
           if (calls <= each.failures) throw Object.assign(new Error('no'), { code: 'NO' })
           return this.#work(life, taskId, name)
         }
-        return step(name, work, { attempts: 3, backoff: { initialMs: 50, factor: 1 } }).catch((error: unknown) => {
-          const { code, message } = error as Error & { code?: string }
-          if (code !== 'NO') throw error
-          return message
-        })
+        return step(name, work, { attempts: 3, backoff: { initialMs: 50, factor: 1, jitter: false } }).catch(
+          (error: unknown) => {
+            const { code, message } = error as Error & { code?: string }
+            if (code !== 'NO') throw error
+            return message
+          },
+        )
       }
       case 'together':
         return Promise.all(

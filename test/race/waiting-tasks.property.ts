@@ -18,7 +18,7 @@ const WRAP_UP_MS = 150
 const retry: RetryPolicy = {
   attempts: 3,
   on: ['rate-limited', 'interrupted'],
-  backoff: { initialMs: BACKOFF_MS, factor: 1 },
+  backoff: { initialMs: BACKOFF_MS, factor: 1, jitter: false },
 }
 
 export type Step =

@@ -109,7 +109,11 @@ export interface WakingSabotage {
   readonly breakManager?: (manager: AsyncTaskManager) => void
 }
 
-const RETRY: RetryPolicy = { attempts: 3, on: ['rate-limited', 'interrupted'], backoff: { initialMs: 1000 } }
+const RETRY: RetryPolicy = {
+  attempts: 3,
+  on: ['rate-limited', 'interrupted'],
+  backoff: { initialMs: 1000, jitter: false },
+}
 
 export class WakingWorld {
   readonly tasks: AgentTasks

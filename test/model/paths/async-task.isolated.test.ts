@@ -100,7 +100,7 @@ function createHost({ timeoutMs, repeatsLate = false }: Setting) {
     retry: {
       attempts: 100,
       on: ['rate-limited' as const, ...(repeatsLate ? ['timeout' as const] : [])],
-      backoff: { initialMs: BACKOFF_MS, factor: 1 },
+      backoff: { initialMs: BACKOFF_MS, factor: 1, jitter: false },
     },
     budget: { steps: 1, wrapUpMs: TIMEOUT_MS },
   }

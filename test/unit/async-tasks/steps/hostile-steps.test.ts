@@ -190,7 +190,7 @@ describe('a run that gives back its slot', () => {
 
 describe('a wait that an earlier run has left open', () => {
   const busy = (): Error => Object.assign(new Error('busy'), { code: 'RATE_LIMITED' })
-  const retry = { attempts: 3, on: ['rate-limited' as const], backoff: { initialMs: 100, factor: 1 } }
+  const retry = { attempts: 3, on: ['rate-limited' as const], backoff: { initialMs: 100, factor: 1, jitter: false } }
 
   it('F20: does not end a back-off, nor give the next run more time', async () => {
     let runs = 0
@@ -281,7 +281,7 @@ describe('events', () => {
         if (runs === 1) throw Object.assign(new Error('busy'), { code: 'RATE_LIMITED' })
         return { got: [await waitFor('go'), await waitFor('go')] }
       },
-      { definition: { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 100 } } } },
+      { definition: { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 100, jitter: false } } } },
     )
     await first.launch()
     for (const value of [1, 2]) await first.manager.emit('go', value, { taskId: 'task' })
