@@ -15,6 +15,7 @@ import {
   hookFolder,
   MAX_LINE_BYTES,
   readServerFiles,
+  type HookRequest,
   type HookServerFile,
 } from './hook-folder.js'
 
@@ -77,7 +78,8 @@ function ask(
     ...Object.fromEntries(FIELDS.map((name) => [name, input[name]])),
     ...(typeof prompt === 'string' && { prompt: prompt.slice(-MAX_PROMPT_CHARS) }),
   }
-  const line = JSON.stringify({ token, client, event, input: fields })
+  const request: HookRequest = { token, client, event, input: fields }
+  const line = JSON.stringify(request)
   if (Buffer.byteLength(line) >= MAX_LINE_BYTES) return Promise.resolve(NOTHING)
   return new Promise((resolve) => {
     let text = ''

@@ -25,7 +25,7 @@ import { SESSION_ARGUMENT } from './session-argument.js'
 import { isInTranscript } from './transcript.js'
 
 /** The tools that clients call in a hook of the type `mcp_tool`, and the events that they stand for. */
-export const HOOK_TOOLS: Readonly<Record<string, HookEvent>> = {
+const HOOK_TOOLS: Readonly<Record<string, HookEvent>> = {
   agent_tasks_stop: 'stop',
   agent_tasks_prompt: 'prompt',
 }

@@ -8,7 +8,7 @@ import { createManualClock } from '../../../../src/testing/index.js'
 import { registryOf } from '../../../../src/async-tasks/manager.js'
 import { hookDeliveries } from '../../../../src/features/hooks/hook-deliveries.js'
 
-export const OWNER = 'main'
+const OWNER = 'main'
 
 export interface StageOptions {
   readonly client?: HookClient
