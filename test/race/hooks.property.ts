@@ -109,6 +109,7 @@ class World {
       lease: () => reminders.leaseReminder({ owner: OWNER }),
       isHeadless: () => true,
       isInTranscript: (path, token) => path !== undefined && isKept(token),
+      isTranscript: () => false,
       hasStore: true,
     }
     return [manager, this.#create(options, `c${this.#conversation}`)]

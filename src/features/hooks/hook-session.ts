@@ -6,7 +6,9 @@
  *
  * 1. The transcript of the client has its delivery id where a resumed conversation gives it to the model again.
  * 2. A later prompt is the text, or contains its delivery id.
- * 3. The text was the answer to the call just before this one, and this call ends the turn that the answer began or continued.
+ * 3. The text was the answer to the call just before this one, and this call ends the turn that the answer began or continued. This counts only in a
+ *    conversation without a transcript, because others can make such calls as well; and for a message that was not proven three times in a row, because a
+ *    client whose transcript leaves it out would get it at the end of each turn.
  *
  * What is not proven when the next turn begins is owed again, as a possible repeat.
  */
@@ -29,6 +31,8 @@ export interface HookSessionOptions {
   readonly isHeadless: () => boolean
   /** Whether the conversation has a text with this token (`isInTranscript`). */
   readonly isInTranscript: (path: string | undefined, token: string) => boolean
+  /** Whether this is a transcript of the client (`isTranscript`). */
+  readonly isTranscript: (path: string | undefined) => boolean
   /** Whether tasks go on when the process of the client has ended. */
   readonly hasStore: boolean
 }
@@ -52,6 +56,9 @@ const NOTHING: HookAnswer = { text: undefined, end: () => undefined }
 /** Signals abort during a wait, which TypeScript does not expect of a property. */
 const hasAborted = (signal: AbortSignal): boolean => signal.aborted
 
+/** How often in a row a message may not be proven in a conversation with a transcript. */
+const MAX_MISSED = 3
+
 /** How many continuations are left when a session begins to save them. */
 const SAVING = 2
 
@@ -65,6 +72,10 @@ export class HookSession {
   /** How often a hook has continued the turn since the last call of a tool. */
   #continuations = 0
   #isIdle = false
+  /** Whether a call has named a transcript. */
+  #hasTranscript = false
+  /** The message that was not proven last, and how often in a row. */
+  #missed = { deliveryId: '', times: 0 }
   /** Tasks that an earlier conversation of the same connection has launched. */
   #earlier: ReadonlySet<string> = new Set()
 
@@ -85,6 +96,7 @@ export class HookSession {
 
   /** Answers a call of a hook. The signal aborts when the client takes the call back. */
   answer(call: HookCall, signal: AbortSignal): Promise<HookAnswer> {
+    this.#hasTranscript ||= this.#options.isTranscript(call.transcriptPath)
     switch (call.event) {
       case 'start':
         this.#switchTo(call.sessionId)
@@ -241,7 +253,13 @@ export class HookSession {
     if (last === undefined) return
     const { message, event } = last
     const isSameTurn = call.event === 'stop' && (event === 'prompt' || (event === 'stop' && call.isContinued === true))
-    if (isSameTurn || this.#options.isInTranscript(call.transcriptPath, message.deliveryId)) this.#prove()
+    const { deliveryId } = message
+    const times = this.#missed.deliveryId === deliveryId ? this.#missed.times : 0
+    const isProven =
+      this.#options.isInTranscript(call.transcriptPath, deliveryId) ||
+      (isSameTurn && (!this.#hasTranscript || times >= MAX_MISSED))
+    this.#missed = { deliveryId, times: times + 1 }
+    if (isProven) this.#prove()
     else this.#release()
   }
 

@@ -22,7 +22,7 @@ import { readHookInput } from './hook-input.js'
 import { openHookServer, type HookServer } from './hook-server.js'
 import { HookSession, type HookAnswer } from './hook-session.js'
 import { SESSION_ARGUMENT } from './session-argument.js'
-import { isInTranscript } from './transcript.js'
+import { isInTranscript, isTranscript } from './transcript.js'
 
 /** The tools that clients call in a hook of the type `mcp_tool`, and the events that they stand for. */
 const HOOK_TOOLS: Readonly<Record<string, HookEvent>> = {
@@ -146,6 +146,7 @@ class HookConnection implements ConnectionPart {
         lease: () => reminders.leaseReminder({ owner }),
         isHeadless: () => this.#isHeadless(client),
         isInTranscript: (path, token) => isInTranscript(client, path, token, process.env),
+        isTranscript: (path) => isTranscript(client, path, process.env),
         hasStore: store !== undefined,
       },
       client.hasManySessions === true ? call.sessionId : this.#connection.identity?.sessionId,

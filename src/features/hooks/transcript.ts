@@ -15,6 +15,16 @@ const MAX_DEPTH = 100
 
 type Line = Readonly<Record<string, unknown>>
 
+/** Whether a path is a transcript of the client. */
+export function isTranscript(
+  { transcripts }: HookClient,
+  path: string | undefined,
+  env: ClientProcess['env'],
+): boolean {
+  const folder = transcripts?.(env)
+  return folder !== undefined && path !== undefined && isOwnFile(folder, path)
+}
+
 /** Whether a resumed conversation gives the model a text with this token, as its transcript says. */
 export function isInTranscript(
   { transcripts, replayedText }: HookClient,

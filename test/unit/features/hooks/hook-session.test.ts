@@ -151,6 +151,28 @@ describe('a result that was not written, or whose arrival is not proven', () => 
   })
 })
 
+describe('a conversation with a transcript', () => {
+  it('does not count the end of a turn, which others can call as well, as a proof', async () => {
+    const { launch, end, ask, deliveryOf } = openStage({ hasTranscript: true })
+    await launch('a')
+    await end('a')
+    await ask({ event: 'stop' })
+    // A hook of a repository makes the same call.
+    expect(await ask({ event: 'stop', isContinued: true })).toContain('possible repeat')
+    expect(deliveryOf('a')).toBe('leased')
+  })
+
+  it('that leaves a message out gets it four times, and not for ever', async () => {
+    const { launch, end, ask, deliveryOf } = openStage({ hasTranscript: true, client: codex })
+    await launch('a')
+    await end('a')
+    const texts = [await ask({ event: 'stop' })]
+    for (let n = 0; n < 5; n += 1) texts.push(await ask({ event: 'stop', isContinued: true }))
+    expect(texts.map((text) => text !== undefined)).toEqual([true, true, true, true, false, false])
+    expect(deliveryOf('a')).toBe('delivered')
+  })
+})
+
 describe('after a crash', () => {
   it.each([
     { kept: true, what: 'is not repeated if the transcript has it' },

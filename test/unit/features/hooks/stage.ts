@@ -17,6 +17,8 @@ export interface StageOptions {
   readonly store?: MemoryStore
   /** What a resumed conversation gives to the model again. */
   readonly transcript?: string[]
+  /** Whether the client keeps a transcript. Default false. */
+  readonly hasTranscript?: boolean
 }
 
 export function openStage({
@@ -25,6 +27,7 @@ export function openStage({
   id = 'one',
   store,
   transcript = [],
+  hasTranscript = false,
 }: StageOptions = {}) {
   const clock = createManualClock(0)
   const ends = new Map<string, (text: string) => void>()
@@ -48,6 +51,7 @@ export function openStage({
       lease: () => reminders.leaseReminder({ owner: OWNER }),
       isHeadless: () => isHeadless,
       isInTranscript: (path, token) => path !== undefined && transcript.some((text) => text.includes(token)),
+      isTranscript: () => hasTranscript,
       hasStore: store !== undefined,
     },
     id,
