@@ -176,7 +176,7 @@ describe('a task over its budget', () => {
     const { launch, manager, runs, pass } = limitedTasks()
     await launch('a', {
       budget: { seconds: 1 },
-      retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 5_000 } },
+      retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 5_000, jitter: false } },
     })
     await pass(600)
     await runs[0]?.fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))

@@ -12,7 +12,7 @@ import type { RetryPolicy } from '../../../src/protocol/retry-policy.js'
 const foreground = { isForeground: true }
 const command = { kind: 'command', command: ['node'], isForeground: true } as const
 const rateLimit = Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' })
-const retry: RetryPolicy = { attempts: 3, on: ['rate-limited'], backoff: { initialMs: 100, factor: 1 } }
+const retry: RetryPolicy = { attempts: 3, on: ['rate-limited'], backoff: { initialMs: 100, factor: 1, jitter: false } }
 
 /** How many slots of each pool are in use. */
 function slotsOf(manager: AsyncTaskManager) {

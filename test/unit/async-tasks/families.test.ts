@@ -454,7 +454,7 @@ describe('a parent that is run again', () => {
       })
     }
     let fail = (): void => undefined
-    const retry = { attempts: 2, on: ['rate-limited' as const], backoff: { initialMs: 100 } }
+    const retry = { attempts: 2, on: ['rate-limited' as const], backoff: { initialMs: 100, jitter: false } }
     manager.launch({ id: 'p', subagentName: 'p', goalPrompt: 'g' }, { run: failing, retry })
     await settle()
     contexts[0]?.launch({ id: 'c', subagentName: 'agent', goalPrompt: 'g' })

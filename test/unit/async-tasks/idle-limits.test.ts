@@ -107,7 +107,7 @@ describe('the time in which a run is idle', () => {
   it('F10: belongs to a run: a queued task is not idle, and the next run has the whole limit', async () => {
     const { launch, runs, pass } = limitedTasks({ whenFull: 'queue' })
     await launch('first')
-    const retry = { attempts: 2, on: ['timeout'], backoff: { initialMs: 1_000 } } as const
+    const retry = { attempts: 2, on: ['timeout'], backoff: { initialMs: 1_000, jitter: false } } as const
     await launch('a', { ...idle, retry, timeoutMs: 90_000 })
     await pass(100_000)
     await runs[0]?.end()

@@ -7,7 +7,7 @@ import type { LaunchTaskInput } from '../../../src/protocol/async-tasks.js'
 
 const MINUTE = 60_000
 const tooFast = Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' })
-const again = (initialMs = 0) => ({ attempts: 3, on: ['rate-limited'], backoff: { initialMs } }) as const
+const again = (initialMs = 0) => ({ attempts: 3, on: ['rate-limited'], backoff: { initialMs, jitter: false } }) as const
 
 /** A manager whose tasks a test ends one by one. */
 function keyedTasks(options: Parameters<typeof limitedTasks>[0] = {}) {

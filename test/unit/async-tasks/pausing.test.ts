@@ -168,7 +168,7 @@ describe('a pause', () => {
 
   it('F19: holds the next run of a task back, also when its back-off has ended', async () => {
     const { manager, launch, run, pass, started, status } = pausedTasks()
-    const retry = { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 100 } } as const
+    const retry = { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 100, jitter: false } } as const
     await launch('a', { retry })
     await launch('b', { retry })
     const limited = Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' })
@@ -185,7 +185,7 @@ describe('a pause', () => {
 
   it('F19: does not shorten the back-off when it ends', async () => {
     const { manager, launch, run, pass, started } = pausedTasks()
-    await launch('a', { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 100 } } })
+    await launch('a', { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 100, jitter: false } } })
     manager.pause()
     await run('a').fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))
     manager.resume()

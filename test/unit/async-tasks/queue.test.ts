@@ -43,7 +43,7 @@ describe('a launch for which no slot is free', () => {
 
   it('F8, F9: a repeated run keeps its wait when many that waited with it were cancelled', async () => {
     const { launch, manager, runs, started, pass } = limitedTasks({ ...waiting, queue: { max: 300 } })
-    const retry = { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 10_000 } } as const
+    const retry = { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 10_000, jitter: false } } as const
     await launch('a', {}, { retry })
     await runs[0]?.fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))
     await launch('b')

@@ -180,7 +180,7 @@ describe('the files of a run that is repeated', () => {
       fs.rmSync(directory, { recursive: true, force: true })
     })
     const { launch, runs, pass } = limitedTasks({ store: Object.assign(memoryStore(), { directory }) })
-    await launch('a', { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 10 } } })
+    await launch('a', { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 10, jitter: false } } })
     const folders = [runs[0]?.context.durability?.folder]
     await runs[0]?.fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))
     await pass(10)

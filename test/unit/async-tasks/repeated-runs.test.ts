@@ -50,7 +50,7 @@ describe('a run that has failed', () => {
 
   it('F9: is repeated after a back-off that grows, and its owner hears of the last run only', async () => {
     const { launch, manager, runs, pass, started } = limitedTasks()
-    await launch('a', {}, policy({ backoff: { initialMs: 100, factor: 3, maxMs: 250 } }))
+    await launch('a', {}, policy({ backoff: { initialMs: 100, factor: 3, maxMs: 250, jitter: false } }))
     await runs[0]?.fail(rateLimit())
     expect(manager.getTask('a')).toMatchObject({ status: 'queued', attempt: 2, delivery: 'none' })
     expect(manager.canLaunchAsync().allowed).toBe(true)
@@ -90,7 +90,7 @@ describe('a run that has failed', () => {
 
   it('F9: waits as long as a rate limit says', async () => {
     const { launch, runs, pass, started } = limitedTasks()
-    await launch('a', {}, policy())
+    await launch('a', {}, policy({ backoff: { jitter: false } }))
     await runs[0]?.fail(Object.assign(new Error('429'), { status: 429, retryAfterMs: 5_000 }))
     await pass(4_999)
     expect(started()).toHaveLength(1)
@@ -139,7 +139,7 @@ describe('a run that has failed', () => {
 
   it('F9: is repeated after its deadline when it stops in time, with a whole deadline and a signal of its own', async () => {
     const { launch, manager, runs, pass, started } = limitedTasks()
-    await launch('a', { timeoutMs: 500 }, policy({ on: ['timeout'] }))
+    await launch('a', { timeoutMs: 500 }, policy({ on: ['timeout'], backoff: { jitter: false } }))
     await pass(500)
     await tick()
     expect(manager.getTask('a')).toMatchObject({
@@ -160,7 +160,7 @@ describe('a run that has failed', () => {
   it('F9: is not repeated when it does not stop in time', async () => {
     const engine = createControllableEngine()
     const { launch, manager, pass } = limitedTasks({ engine })
-    await launch('a', { timeoutMs: 500 }, policy({ on: ['timeout'] }))
+    await launch('a', { timeoutMs: 500 }, policy({ on: ['timeout'], backoff: { jitter: false } }))
     engine.runs[0]?.begin()
     await pass(500)
     engine.runs[0]?.abandon()
@@ -182,7 +182,7 @@ describe('a run that has failed', () => {
 
   it('F9: takes its original place among those that wait', async () => {
     const { launch, runs, pass, started } = limitedTasks({ whenFull: 'queue' })
-    await launch('a', {}, policy({ backoff: { initialMs: 10 } }))
+    await launch('a', {}, policy({ backoff: { initialMs: 10, jitter: false } }))
     await launch('b')
     await launch('c')
     await runs[0]?.fail(rateLimit())
@@ -247,7 +247,7 @@ describe('a run that has failed', () => {
     const manager = new AsyncTaskManager({ onError: () => undefined })
     const script = 'process.exitCode = Number(process.env.ATTEMPT_FILE === undefined)'
     const run = processRunner({ command: process.execPath, args: ['-e', script] })
-    const retry = { attempts: 2, on: ['exit-code'], backoff: { initialMs: 1 } } as const
+    const retry = { attempts: 2, on: ['exit-code'], backoff: { initialMs: 1, jitter: false } } as const
     const { id } = manager.launch({ subagentName: 'agent', goalPrompt: 'goal' }, { run, retry })
     const { settled } = await manager.waitFor([id])
     expect(settled).toMatchObject([{ status: 'failed', attempt: 2, attempts: [{ number: 1 }] }])
@@ -326,7 +326,7 @@ describe('repeated runs in a store', () => {
 
   it('F9: the deadline of a run that has failed does not end the wait for the next one', async () => {
     const { launch, manager, runs, pass, started } = limitedTasks()
-    await launch('a', { timeoutMs: 1_000 }, policy({ backoff: { initialMs: 5_000 } }))
+    await launch('a', { timeoutMs: 1_000 }, policy({ backoff: { initialMs: 5_000, jitter: false } }))
     await runs[0]?.fail(rateLimit())
     await pass(4_999)
     expect(manager.getTask('a')).toMatchObject({ status: 'queued', attempt: 2 })
@@ -359,7 +359,7 @@ describe('repeated runs in a store', () => {
 
   it('F8, F9: the longest wait for a slot counts from the end of a back-off', async () => {
     const { launch, manager, runs, pass } = limitedTasks({ queue: { maxWaitMs: 1_000 } })
-    await launch('a', {}, policy({ backoff: { initialMs: 5_000 } }))
+    await launch('a', {}, policy({ backoff: { initialMs: 5_000, jitter: false } }))
     await runs[0]?.fail(rateLimit())
     await launch('b')
     await pass(5_999)

@@ -178,7 +178,7 @@ describe('a stored pause', () => {
 
   it('F19: keeps the back-off of a run that waited for it when it ended', async () => {
     const { manager, launch, runs, store } = firstProcess()
-    await launch('a', { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 500 } } })
+    await launch('a', { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 500, jitter: false } } })
     manager.pause()
     await runs[0]?.fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))
     manager.resume()

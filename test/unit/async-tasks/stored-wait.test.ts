@@ -5,7 +5,7 @@ import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
 
-const retry = { attempts: 3, on: ['rate-limited'], backoff: { initialMs: 1_000 } } as const
+const retry = { attempts: 3, on: ['rate-limited'], backoff: { initialMs: 1_000, jitter: false } } as const
 
 /** The store of a process that died at 1000, right after the first run of a task. */
 async function storeWithWait(more: object = {}): Promise<MemoryStore> {

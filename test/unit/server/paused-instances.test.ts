@@ -40,7 +40,7 @@ describe('POST /instances/:id/pause and /resume', () => {
       const { status, body } = await server.post(`/instances/nobody/${action}`, undefined, headers)
       expect([status, body['code']]).toEqual([404, 'INVALID_INSTANCE'])
     }
-    expect((await server.call('/instances/calc/pause', { headers })).status).toBe(404)
+    expect((await server.call('/instances/calc/pause', { headers })).status).toBe(405)
     expect(server.taskManager.pausedInstances.size).toBe(0)
   })
 
