@@ -197,7 +197,7 @@ it('does not let a page that logs without end hold up the person or other tabs',
   }, 'the end of the debugger')
   await browser.inOptions(`await chrome.tabs.remove(${tab})`)
   await browser.takeAllBack()
-})
+}, 180_000)
 
 it('closes and leaves a page that shows dialogs without end', async () => {
   for (const [tool, args] of [

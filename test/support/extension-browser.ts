@@ -17,7 +17,7 @@ const OPTIONS = `${EXTENSION_ORIGIN}/options/options.html`
 const WORKER = `${EXTENSION_ORIGIN}/background.js`
 
 /** How long to wait for the browser, in ms. */
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 45_000
 
 export interface ExtensionBrowser {
   readonly devtools: DevTools

@@ -21,7 +21,7 @@ async function run(...args: readonly string[]) {
     env: { HOME: home },
     readStdin: () => Promise.resolve(''),
   }
-  const code = await runProgram(['hooks', ...args], io as never, '1')
+  const code = await runProgram(['hooks', ...args], io, '1')
   return { code, ...printed }
 }
 

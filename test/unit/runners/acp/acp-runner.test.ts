@@ -419,9 +419,9 @@ describe('an agent that fails', () => {
   })
 
   it('fails when it does not start its session in time', async () => {
-    const { code, message } = await failure({ silent: true }, { startTimeoutMs: 1000 })
+    const { code, message } = await failure({ silent: true }, { startTimeoutMs: 3000 })
     expect(code).toBe('ACP_PROTOCOL')
-    expect(message).toMatch(/did not answer initialize within 1000 ms\. The end of its stderr:\nwaits for a network/)
+    expect(message).toMatch(/did not answer initialize within 3000 ms\. The end of its stderr:\nwaits for a network/)
   })
 
   it('is not ended by the time to start once its session has started', async () => {
