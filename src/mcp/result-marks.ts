@@ -1,5 +1,6 @@
 /** Adds marks about stored results to answers: which messages carry them, which of them may be repeats, and which tasks an earlier server launched. */
 import { z } from 'zod'
+import { idList } from '../data/id-list.js'
 import { canBeWaitedFor, visibleTasks } from '../features/task-ids/task-lookup.js'
 import type { Backend } from './backend.js'
 import type { McpResult } from './mcp-tool.js'
@@ -7,9 +8,6 @@ import { addText, isToolResult, type CarriedResults } from './carried-results.js
 
 /** The maximum number of ids in one field. */
 const MAX_IDS = 1000
-
-/** The maximum number of ids in a text. */
-const MAX_SHOWN = 20
 
 /** A list of ids. The schema has no description, because every client pays for the schemas of all tools in each turn. */
 const ids = z.unknown().optional()
@@ -42,10 +40,8 @@ export function markResult(result: McpResult, carried: CarriedResults, backend: 
 }
 
 /** Names the tasks that an earlier server of the session launched. */
-export function earlierText(taskIds: readonly string[]): string {
-  const more = taskIds.length > MAX_SHOWN ? ` and ${taskIds.length - MAX_SHOWN} more` : ''
-  return `From an earlier server of this session: ${taskIds.slice(0, MAX_SHOWN).join(', ')}${more}.`
-}
+export const earlierText = (taskIds: readonly string[]): string =>
+  `From an earlier server of this session: ${idList(taskIds)}.`
 
 type Fields = Readonly<Record<string, unknown>>
 

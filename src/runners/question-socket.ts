@@ -5,11 +5,12 @@
  * code, message } }`. Closing the connection withdraws the question. Half-closing withdraws it, too, because Node emits `end` in both cases, and no
  * other event when the second half is closed later.
  */
-import type { Server, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { z } from 'zod'
 import type { RunContext } from '../engine/runner.js'
 import { AgentTasksError } from '../errors.js'
 import { nodeBuiltin } from '../system/node-builtins.js'
+import { listenOn, MAX_PATH_BYTES } from '../system/unix-socket.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { lazily } from '../protocol/lazily.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
@@ -19,9 +20,6 @@ export const MAX_CONNECTIONS = 16
 
 /** The maximum length of a question's line, in characters. */
 export const MAX_LINE_CHARS = 65_536
-
-/** The maximum length of the path of a Unix socket on Linux and macOS, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
-const MAX_PATH_BYTES = 103
 
 export const SOCKET_VARIABLE = 'AGENT_TASK_SOCKET'
 
@@ -63,7 +61,7 @@ export async function openQuestionSocket(ask: RunContext['ask']): Promise<Questi
   const path = `${folder}/questions`
   try {
     checkLength(path)
-    await listen(server, path)
+    await listenOn(server, path)
   } catch (error) {
     close()
     throw error
@@ -79,18 +77,6 @@ function checkLength(path: string): void {
     'SOCKET_PATH_TOO_LONG',
     `The socket for questions would be ${path}: ${length} bytes, expected at most ${MAX_PATH_BYTES}. Set TMPDIR to a folder with a shorter path.`,
   )
-}
-
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(path, () => {
-      server.off('error', reject)
-      // After the start, errors concern single connections, which handle them.
-      server.on('error', () => undefined)
-      resolve()
-    })
-  })
 }
 
 function serve(socket: Socket, token: string, ask: RunContext['ask']): void {

@@ -2,16 +2,12 @@
  * Where hook commands find the running servers: one file and one socket for each server, in a folder of the user. Both have different environments, so
  * the folder depends on none.
  */
-import { createHash } from 'node:crypto'
 import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { parseJson } from '../../data/parse-json.js'
 import { readPrivate } from '../../system/private-file.js'
 import { stateOf, type ProgramIdentity } from '../../system/process-identity.js'
-
-/** The maximum length of the path of a Unix socket on Linux and macOS, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
-export const MAX_PATH_BYTES = 103
 
 /** The maximum size of a server's file, in bytes (128 KiB). A hundred ids of 200 escaped characters fit. */
 const MAX_FILE_BYTES = 128 * 1024
@@ -57,10 +53,6 @@ function problemOf(folder: string): string | undefined {
   if (!stats.isDirectory()) return 'expected a folder, and no symbolic link'
   return stats.uid === process.getuid?.() ? undefined : 'it belongs to another user'
 }
-
-/** Returns a new name for the file and the socket of a server. */
-export const newServerName = (): string =>
-  createHash('sha256').update(globalThis.crypto.randomUUID()).digest('hex').slice(0, 16)
 
 /** Returns the files in the folder, also those of servers that have ended. A file that is damaged, or that others can read, is left out. */
 export function readServerFiles(folder: string): readonly (readonly [path: string, file: HookServerFile])[] {
@@ -113,7 +105,8 @@ export interface Caller {
 /**
  * Finds the server that a hook command belongs to. An id that a server knows decides alone. Otherwise the client's process does, for a server that knows
  * no id yet, and for a call that begins a conversation, as after `/clear`: it is the nearest process above the command that has started a server. The
- * search ends at a server, and at a client without one, because what is above that belongs to another agent. A hook inside a run finds only servers that were started inside it.
+ * search ends at a server, and at a client without one, because what is above that belongs to another agent. A hook inside a run finds only servers that
+ * were started inside it.
  */
 export function findServer(files: readonly HookServerFile[], caller: Caller): HookServerFile | undefined {
   const running = files.filter(({ server }) => stateOf(server) === 'alive')

@@ -2,8 +2,9 @@
  * The socket on which a server answers hook commands. It is in a folder of the user, and its file, which only the user can read, has the token that every
  * call needs. Each connection is one call: a line with a `HookRequest`, and a line with a `HookOutput`. Closing the connection takes the call back.
  */
+import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../../data/parse-json.js'
@@ -11,15 +12,9 @@ import { lazily } from '../../protocol/lazily.js'
 import type { Clock } from '../../system/clock.js'
 import { writePrivate } from '../../system/private-file.js'
 import { stateOf } from '../../system/process-identity.js'
+import { listenOn, MAX_PATH_BYTES } from '../../system/unix-socket.js'
 import { HOOK_EVENTS, NOTHING, type HookEvent, type HookOutput } from './hook-client.js'
-import {
-  MAX_LINE_BYTES,
-  MAX_PATH_BYTES,
-  newServerName,
-  prepareHookFolder,
-  readServerFiles,
-  type HookServerFile,
-} from './hook-folder.js'
+import { MAX_LINE_BYTES, prepareHookFolder, readServerFiles, type HookServerFile } from './hook-folder.js'
 
 /** The maximum number of open calls. */
 const MAX_CONNECTIONS = 16
@@ -61,7 +56,7 @@ export async function openHookServer(options: HookServerOptions): Promise<HookSe
   const { folder, describe } = options
   prepareHookFolder(folder)
   removeEnded(folder)
-  const name = newServerName()
+  const name = randomBytes(8).toString('hex')
   const [file, path] = [join(folder, `${name}.json`), join(folder, `${name}.sock`)]
   const length = Buffer.byteLength(path)
   if (length > MAX_PATH_BYTES) throw new Error(`${path}: got ${length} bytes, expected at most ${MAX_PATH_BYTES}`)
@@ -85,26 +80,15 @@ export async function openHookServer(options: HookServerOptions): Promise<HookSe
     for (const one of [file, path]) rmSync(one, { force: true })
   }
   try {
-    await listen(server, path)
+    await listenOn(server, path)
+    // A client that has ended must not be kept waiting by its server.
+    server.unref()
     update()
   } catch (error) {
     close()
     throw error
   }
   return { update, close }
-}
-
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(path, () => {
-      server.off('error', reject)
-      server.on('error', () => undefined)
-      // A client that has ended must not be kept waiting by its server.
-      server.unref()
-      resolve()
-    })
-  })
 }
 
 /** Removes what killed servers have left. */

@@ -6,9 +6,9 @@
  *
  * 1. The transcript of the client has its delivery id where a resumed conversation gives it to the model again.
  * 2. A later prompt is the text, or contains its delivery id.
- * 3. The text was the answer to the call just before this one, and this call ends the turn that the answer began or continued. This counts only in a
- *    conversation without a transcript, because others can make such calls as well; and for a message that was not proven three times in a row, because a
- *    client whose transcript leaves it out would get it at the end of each turn.
+ * 3. The text was the answer to the call just before this one, and this call ends the turn that the answer began or continued. Others can make such calls
+ *    as well. So this counts only if hooks come over the connection of the client, which keeps no transcript; and for a message that was not proven three
+ *    times in a row, which would come at the end of each turn otherwise.
  *
  * What is not proven when the next turn begins is owed again, as a possible repeat.
  */
@@ -254,10 +254,11 @@ export class HookSession {
     const { message, event } = last
     const isSameTurn = call.event === 'stop' && (event === 'prompt' || (event === 'stop' && call.isContinued === true))
     const { deliveryId } = message
+    const { hooksCallTools } = this.#options.client
     const times = this.#missed.deliveryId === deliveryId ? this.#missed.times : 0
     const isProven =
       this.#options.isInTranscript(call.transcriptPath, deliveryId) ||
-      (isSameTurn && (!this.#hasTranscript || times >= MAX_MISSED))
+      (isSameTurn && (times >= MAX_MISSED || (hooksCallTools === true && !this.#hasTranscript)))
     this.#missed = { deliveryId, times: times + 1 }
     if (isProven) this.#prove()
     else this.#release()

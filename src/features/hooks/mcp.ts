@@ -90,8 +90,8 @@ class HookConnection implements ConnectionPart {
     if (event === undefined || caller.isAnonymous) return undefined
     const { threadId } = meta
     // A client that names the conversation of each call itself knows better than the settings of its hooks.
-    const named = typeof threadId === 'string' && args['session_id'] !== threadId
-    return (named ? Promise.resolve(nothing) : this.#answer(event, args, signal)).then(({ output, end }) => ({
+    const isOther = typeof threadId === 'string' && args['session_id'] !== threadId
+    return (isOther ? Promise.resolve(nothing) : this.#answer(event, args, signal)).then(({ output, end }) => ({
       text: output.stdout,
       end,
     }))
