@@ -150,6 +150,8 @@ export class HookSession {
       this.#prove()
       return NOTHING
     }
+    // Qwen Code also calls the hook, with an empty prompt, when the turn goes on after a call of a tool.
+    if (prompt === '') return NOTHING
     this.#settle(call)
     // A person has begun a turn.
     this.#continuations = 0

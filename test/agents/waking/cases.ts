@@ -68,7 +68,7 @@ export const MOMENTS = [-500, 0, 20, 60, 120, 200, 350, 600, 1000, 2000]
 
 const killed: WakingCase = {
   name: 'SIGKILL of client and server around a delivery, then resume',
-  run: async (client, open, kills) => {
+  run: async (_client, open, kills) => {
     let marked = 0
     const moments = MOMENTS.filter((_, at) => at % Math.ceil(MOMENTS.length / kills) === 0)
     await inTurn(moments, async (moment) => {
@@ -82,7 +82,7 @@ const killed: WakingCase = {
       await wait(Math.max(0, (launched() ?? 0) + 3000 + moment - Date.now()))
       run.kill()
       await run.ended
-      const id = WOKEN[client].sessionIn.exec(run.output())?.[1]
+      const id = run.sessionId()
       assert.ok(id !== undefined, 'the run has printed no id')
       // The server of a killed client needs a moment to end.
       await wait(500)
@@ -147,15 +147,17 @@ const idle: WakingCase = {
     const stage = open()
     const terminal = await stage.openTerminal()
     terminal.type(`${stage.mark} ${stage.launch(8)} ${says(3)}`)
-    await wait(500)
+    await wait(2000)
     terminal.enter()
-    await seen(() => terminal.screen().includes('answer 1'), terminal.screen)
+    // The prompt itself has the words of the answers.
+    await seen(() => stage.requests().some(({ entries }) => entries.at(-1)?.role === 'tool'), terminal.screen)
+    await wait(2000)
     terminal.type('half a line')
     await seen(
       () => stage.requests().some(({ entries }) => entries.some(({ text }) => hasResult(text))),
       terminal.screen,
     )
-    await seen(() => terminal.screen().includes('answer 2'), terminal.screen)
+    await wait(1000)
     assert.match(terminal.screen(), /half a line/)
     assert.equal(resultsIn(stage, 8).length, 1)
     return `woken ${latencyOf(stage, 8)} ms after the end; the line stays`

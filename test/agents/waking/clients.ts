@@ -20,6 +20,8 @@ export interface WokenClient {
   }
   /** Finds the id of the conversation in what a run has printed. */
   readonly sessionIn: RegExp
+  /** The folder in HOME with a folder for each conversation, if the client prints the id only when it ends. */
+  readonly sessionFolder?: string
 }
 
 /** Changes a file of JSON, which may not exist yet. */
@@ -123,5 +125,6 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
       `--prompt=${goal}`,
     ],
     sessionIn: /"sessionId":"([\w-]+)"/,
+    sessionFolder: '.copilot/session-state',
   },
 }

@@ -24,6 +24,8 @@ export interface Run {
   /** Resolves to what it has printed when it has ended. */
   readonly ended: Promise<{ readonly code: number | null; readonly output: string }>
   readonly output: () => string
+  /** The id of its conversation. */
+  readonly sessionId: () => string | undefined
   /** Kills the client, and the server that it has started. */
   kill(): void
 }
@@ -46,7 +48,7 @@ export function openWakingStage(name: ClientName, command: string, model: Script
   const [home, cwd] = [join(folder, 'home'), join(folder, 'project')]
   mkdirSync(home)
   mkdirSync(cwd)
-  const { program, tool, addServer, args, interactive } = WOKEN[name]
+  const { program, tool, addServer, args, interactive, sessionIn, sessionFolder } = WOKEN[name]
   const agent = AGENTS.find((one) => one.program === program)
   if (agent === undefined) throw new Error(`there is no agent ${program}`)
   const others = Object.keys(process.env).filter((variable) => OWN.test(variable))
@@ -72,6 +74,8 @@ export function openWakingStage(name: ClientName, command: string, model: Script
   addServer(home, cwd, [process.execPath, MAIN, 'mcp', '--config', config])
   writeHooks(planOf({ client: name, scope: 'user', folder: cwd, env, command: [process.execPath, MAIN] }))
   const mark = basename(folder)
+  const sessionIdIn = (output: string): string | undefined =>
+    sessionFolder === undefined ? sessionIn.exec(output)?.[1] : readdirSync(join(home, sessionFolder))[0]
   const children = new Set<ChildProcess>()
   const terminals = new Set<Terminal>()
   const kill = (child: ChildProcess): void => {
@@ -109,7 +113,7 @@ export function openWakingStage(name: ClientName, command: string, model: Script
         child.once('error', (error) => resolve({ code: null, output: String(error) }))
         child.once('close', (code) => resolve({ code, output }))
       })
-      return { ended, output: () => output, kill: () => kill(child) }
+      return { ended, output: () => output, sessionId: () => sessionIdIn(output), kill: () => kill(child) }
     },
     requests: () =>
       model.requests.filter(

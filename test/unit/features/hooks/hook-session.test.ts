@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { codex } from '../../../../src/features/hooks/codex.js'
 import { gemini } from '../../../../src/features/hooks/gemini.js'
+import { qwen } from '../../../../src/features/hooks/qwen.js'
 import { opencode } from '../../../../src/features/hooks/opencode.js'
 import { claude } from '../../../../src/features/hooks/claude.js'
 import { memoryStore } from '../../../../src/store/index.js'
@@ -171,6 +172,22 @@ describe('a conversation with a transcript', () => {
     expect(texts.map((text) => text !== undefined)).toEqual([true, true, true, true, false, false])
     expect(deliveryOf('a')).toBe('delivered')
   })
+})
+
+it('a turn that goes on after a call of a tool is no new prompt', async () => {
+  const { launch, end, ask, deliveryOf, transcript } = openStage({ client: qwen, hasTranscript: true })
+  await launch('a')
+  await launch('b')
+  await end('a')
+  const text = await ask({ event: 'prompt', prompt: 'Hello' })
+  expect(text).toContain('the result of a')
+  await end('b')
+  expect(await ask({ event: 'prompt', prompt: '' })).toBeUndefined()
+  transcript.push(text ?? '')
+  const last = await ask({ event: 'stop' })
+  expect(last).toContain('the result of b')
+  expect(last).not.toContain('possible repeat')
+  expect(deliveryOf('a')).toBe('delivered')
 })
 
 describe('after a crash', () => {
