@@ -4,6 +4,15 @@
  */
 import type { FollowUps } from '../tools/task-tool-options.js'
 
+/**
+ * How a result reaches the model of a client:
+ *
+ * - `call`: with the answer to its next call of a tool
+ * - `hook`: a hook of the client brings it, also after the end of a turn
+ * - `never`: the client closes its connection after one call
+ */
+export type ResultArrival = 'call' | 'hook' | 'never'
+
 export const FOLLOW_UPS = {
   cancel: 'cancel_async_task',
   answer: { tool: 'answer_async_task', params: {} },
@@ -13,12 +22,19 @@ export const FOLLOW_UPS = {
     'Its result comes with the answer to your next call of any tool of this server: do not poll for it. If you have no other work, call wait_for_async_tasks.',
 } as const satisfies FollowUps
 
-/** For clients whose hooks bring results to the model. */
-export const WOKEN_FOLLOW_UPS = {
-  ...FOLLOW_UPS,
-  arrival:
-    'Its result is brought to you when it has ended, also after the end of your turn: do not poll or wait for it.',
-} as const satisfies FollowUps
+export const FOLLOW_UPS_BY_ARRIVAL: Readonly<Record<ResultArrival, FollowUps>> = {
+  call: FOLLOW_UPS,
+  hook: {
+    ...FOLLOW_UPS,
+    arrival:
+      'Its result is brought to you when it has ended, also after the end of your turn: do not poll or wait for it.',
+  },
+  never: {
+    ...FOLLOW_UPS,
+    arrival:
+      'You do not get its result by itself, because your client closes its connection after this call. To wait for a result, start the task without async.',
+  },
+}
 
 /** For anonymous clients, which get no result that they do not ask for by its full id. */
 export const ANONYMOUS_FOLLOW_UPS = {

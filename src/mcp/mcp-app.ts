@@ -8,7 +8,7 @@ import type { Backend } from './backend.js'
 import type { ClientIdentity } from './client-identity.js'
 import { Confirmations } from './confirmations.js'
 import { Elicitations } from './elicitations.js'
-import { FOLLOW_UPS } from './follow-ups.js'
+import { FOLLOW_UPS, type ResultArrival } from './follow-ups.js'
 import { FormRounds } from './form-rounds.js'
 import { createMcpTasks, type McpTasks } from './mcp-tasks.js'
 import type { McpTool } from './mcp-tool.js'
@@ -38,7 +38,7 @@ export interface McpApp {
   readonly work: Work
   /** The same as `work.tasks`. */
   readonly tasks: McpTasks
-  readonly createTools: (owner: string, findProject?: FindProject, isWoken?: boolean) => readonly McpTool[]
+  readonly createTools: (owner: string, findProject?: FindProject, arrival?: ResultArrival) => readonly McpTool[]
   /**
    * Begins the work of the backend, unless it has begun. Resolves when the tasks of earlier processes are taken over.
    * @throws StoreError when the store cannot be opened; the next call tries again
@@ -56,8 +56,8 @@ export interface McpApp {
 /** @param createTools creates the tools of one client; default: the tools of this package */
 export function createMcpApp(
   backend: Backend,
-  createTools: McpApp['createTools'] = (owner, findProject, isWoken) =>
-    createTaskTools(backend, owner, findProject, isWoken),
+  createTools: McpApp['createTools'] = (owner, findProject, arrival) =>
+    createTaskTools(backend, owner, findProject, arrival),
   identity?: ClientIdentity,
 ): McpApp {
   let begun: Work | undefined

@@ -9,6 +9,7 @@ import type { Clock } from '../system/clock.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
 import type { Caller } from './callers.js'
 import type { ClientIdentity } from './client-identity.js'
+import type { ResultArrival } from './follow-ups.js'
 
 export interface McpFeature {
   /** Returns options of the manager. `folder` is the directory that relative paths of the configuration start from. */
@@ -55,8 +56,8 @@ export interface ToolRequest {
 export interface RoutedCall {
   readonly owner: string
   readonly args: Readonly<Record<string, unknown>>
-  /** Whether results reach the model also after the end of its turn. Default false. */
-  readonly isWoken?: boolean
+  /** How the results of what it starts reach the model. Default `call`. */
+  readonly arrival?: ResultArrival
 }
 
 /** The part of a feature in the connection of one client. */

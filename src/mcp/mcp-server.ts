@@ -14,6 +14,7 @@ import {
   type LowLevelServer,
 } from './low-level-server.js'
 import type { McpApp } from './mcp-app.js'
+import type { ResultArrival } from './follow-ups.js'
 import { registerTasks } from './mcp-tasks.js'
 import { instructionsFor } from './instructions.js'
 import type { RoutedCall } from './mcp-feature.js'
@@ -90,7 +91,7 @@ export function createMcpServer(
     const unrouted: RoutedCall = { owner, args: given }
     const routed = parts.reduce((call, part) => part.route({ ...request, ...call }), unrouted)
     const { owner: callOwner, args } = routed
-    const tool = toolsOf(callOwner, routed.isWoken).get(name)
+    const tool = toolsOf(callOwner, routed.arrival).get(name)
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
@@ -132,14 +133,14 @@ function cachedTools(
   app: McpApp,
   { isAnonymous, isLocal }: Caller,
   serverOf: () => LowLevelServer,
-): (owner: string, isWoken?: boolean) => ReadonlyMap<string, McpTool> {
+): (owner: string, arrival?: ResultArrival) => ReadonlyMap<string, McpTool> {
   const made = new Map<string, ReadonlyMap<string, McpTool>>()
-  return (owner, isWoken = false) => {
-    const key = `${isWoken} ${owner}`
+  return (owner, arrival = 'call') => {
+    const key = `${arrival} ${owner}`
     const known = made.get(key)
     if (known !== undefined) return known
     // A client on another machine has its project there, so only local clients are asked for it.
-    const own = app.createTools(owner, isLocal === true ? () => projectOf(serverOf()) : undefined, isWoken)
+    const own = app.createTools(owner, isLocal === true ? () => projectOf(serverOf()) : undefined, arrival)
     const tools = new Map((isAnonymous ? guardTools(own, app.backend.manager) : own).map((tool) => [tool.name, tool]))
     made.set(key, tools)
     return tools

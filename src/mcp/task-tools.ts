@@ -16,7 +16,7 @@ import type { Tool, ToolContext, ToolResult } from '../tools/tool.js'
 import { adapted, type ToolClient } from './adapted-tools.js'
 import type { Backend } from './backend.js'
 import { ANONYMOUS } from './callers.js'
-import { ANONYMOUS_FOLLOW_UPS, FOLLOW_UPS, WOKEN_FOLLOW_UPS } from './follow-ups.js'
+import { ANONYMOUS_FOLLOW_UPS, FOLLOW_UPS_BY_ARRIVAL, type ResultArrival } from './follow-ups.js'
 import { mcpFeatures } from './mcp-features.js'
 import { listed, toCallToolResult, type McpTool } from './mcp-tool.js'
 import { withMarks } from './result-marks.js'
@@ -26,15 +26,15 @@ import type { FindProject } from './working-directory.js'
 /**
  * Creates the tools for one owner's tasks. What models read of them is the same for all owners, and is made once.
  * @param findProject finds the client's project folder; default: finds none
- * @param isWoken whether results reach the model also after the end of its turn
+ * @param arrival how results reach the model of the client
  */
 export function createTaskTools(
   backend: Backend,
   owner: string,
   findProject: FindProject = () => Promise.resolve(undefined),
-  isWoken = false,
+  arrival: ResultArrival = 'call',
 ): McpTool[] {
-  const client = { backend, owner, setting: settingOf(backend, owner, isWoken), findProject }
+  const client = { backend, owner, setting: settingOf(backend, owner, arrival), findProject }
   let definitions = definitionsOf.get(backend)
   if (definitions === undefined) definitionsOf.set(backend, (definitions = define(client)))
   return definitions.map((definition) => toMcpTool(definition, client))
@@ -84,11 +84,10 @@ function withContexts(definitions: readonly Definition[], client: ToolClient): r
   )
 }
 
-function settingOf(backend: Backend, owner: string, isWoken: boolean) {
+function settingOf(backend: Backend, owner: string, arrival: ResultArrival) {
   const { commandTasks, instances, subagents, config } = backend
   const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, backgroundAfterSeconds } = config
-  const ofOwner = isWoken ? WOKEN_FOLLOW_UPS : FOLLOW_UPS
-  const followUps = owner === ANONYMOUS.owner ? ANONYMOUS_FOLLOW_UPS : ofOwner
+  const followUps = owner === ANONYMOUS.owner ? ANONYMOUS_FOLLOW_UPS : FOLLOW_UPS_BY_ARRIVAL[arrival]
   const owned = { getAsyncTaskManager: () => backend.manager, owner, maxMessageChars, followUps }
   const entries = [...subagents].map(([name, subagent]) => subagentEntry(name, subagent))
   const ofFeatures = mcpFeatures.map(({ toolSetting }) => toolSetting?.(config, backend.folder))

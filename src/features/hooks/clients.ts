@@ -21,6 +21,9 @@ export const HOOK_CLIENTS: Readonly<Record<ClientName, HookClient>> = {
 export const clientNamed = (clientInfoName: string): HookClient | undefined =>
   CLIENT_NAMES.map((name) => HOOK_CLIENTS[name]).find(({ isNamed }) => isNamed(clientInfoName))
 
+/** The names of clients that close their connection after one call: `mcporter call` (seen with 0.12.3), `mcp-inspector --cli` (2.12.0). */
+export const ONE_SHOT_CLIENTS: readonly string[] = ['mcporter', 'inspector-cli']
+
 export const HOOK_SETUPS: Readonly<Record<ClientName, HookSetup>> = {
   claude: claudeSetup,
   codex: codexSetup,

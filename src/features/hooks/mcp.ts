@@ -5,9 +5,10 @@
 import { describeFailure } from '../../protocol/outcomes.js'
 import { identityOf } from '../../system/process-identity.js'
 import type { Connection, ConnectionPart, McpFeature, RoutedCall, ToolRequest } from '../../mcp/mcp-feature.js'
+import type { ResultArrival } from '../../mcp/follow-ups.js'
 import { TOOLS } from '../../tools/tool-list.js'
 import { findClientProcess, type FoundClient } from './client-process.js'
-import { clientNamed, HOOK_CLIENTS } from './clients.js'
+import { clientNamed, HOOK_CLIENTS, ONE_SHOT_CLIENTS } from './clients.js'
 import {
   NOTHING,
   type ClientName,
@@ -54,6 +55,7 @@ class HookConnection implements ConnectionPart {
   /** The conversations, by the owners of their tasks. */
   readonly #sessions: Map<string, HookSession>
   #client: HookClient | undefined
+  #isOneShot = false
   #process: FoundClient | undefined
   #server: HookServer | undefined
   #isClosed = false
@@ -65,6 +67,7 @@ class HookConnection implements ConnectionPart {
 
   named(clientName: string): void {
     if (this.#client !== undefined) return
+    this.#isOneShot = ONE_SHOT_CLIENTS.includes(clientName)
     this.#client = clientNamed(clientName)
     const { caller } = this.#connection
     if (this.#client === undefined || caller.isLocal !== true) return
@@ -81,7 +84,7 @@ class HookConnection implements ConnectionPart {
     const id = isAdded ? added : this.#client?.name === 'codex' && typeof threadId === 'string' ? threadId : undefined
     const owner = id === undefined ? caller.owner : this.#ownerOf(id)
     this.#sessions.get(owner)?.toolCalled()
-    return { owner, args: this.#withinLimit(name, isAdded ? own : args), isWoken: this.#sessions.has(owner) }
+    return { owner, args: this.#withinLimit(name, isAdded ? own : args), arrival: this.#arrivalOf(owner) }
   }
 
   call({ name, args, meta }: ToolRequest, signal: AbortSignal): ReturnType<NonNullable<ConnectionPart['call']>> {
@@ -101,6 +104,11 @@ class HookConnection implements ConnectionPart {
     this.#isClosed = true
     this.#server?.close()
     if (this.#connection.isLasting) for (const session of this.#sessions.values()) session.close()
+  }
+
+  #arrivalOf(owner: string): ResultArrival {
+    if (this.#sessions.has(owner)) return 'hook'
+    return this.#isOneShot ? 'never' : 'call'
   }
 
   /** Shortens a wait that the client would not wait for. */

@@ -108,6 +108,16 @@ describe('a client whose hooks are there', () => {
     expect((await call('task', launch)).content[0]?.text).toContain('also after the end of your turn')
   })
 
+  it.each(['mcporter', 'inspector-cli'])(
+    '%s gets no result by itself, and the answer to a launch says so',
+    async (name) => {
+      const { call } = await connect(name)
+      const { content } = await call('task', { subagent_name: 'slow', goal_prompt: 'g', async: true })
+      expect(content[0]?.text).toContain('start the task without async')
+      expect(content[0]?.text).not.toContain('next call')
+    },
+  )
+
   it('is not kept waiting for longer than it waits for a tool', async () => {
     const clock = createManualClock(0)
     const { launch, call } = await connect('opencode', { clock })
