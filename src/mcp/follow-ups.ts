@@ -9,9 +9,10 @@ import type { FollowUps } from '../tools/task-tool-options.js'
  *
  * - `call`: with the answer to its next call of a tool
  * - `hook`: a hook of the client brings it, also after the end of a turn
+ * - `prompt`: a hook brings it with a prompt or at the end of a turn, but cannot start a turn
  * - `never`: the client closes its connection after one call
  */
-export type ResultArrival = 'call' | 'hook' | 'never'
+export type ResultArrival = 'call' | 'hook' | 'prompt' | 'never'
 
 export const FOLLOW_UPS = {
   cancel: 'cancel_async_task',
@@ -28,6 +29,11 @@ export const FOLLOW_UPS_BY_ARRIVAL: Readonly<Record<ResultArrival, FollowUps>> =
     ...FOLLOW_UPS,
     arrival:
       'Its result is brought to you when it has ended, also after the end of your turn: do not poll or wait for it.',
+  },
+  prompt: {
+    ...FOLLOW_UPS,
+    arrival:
+      'Its result is brought to you at the end of your turn, or with the next prompt of the user if it ends later: do not poll for it. To have it in this turn, call wait_for_async_tasks.',
   },
   never: {
     ...FOLLOW_UPS,

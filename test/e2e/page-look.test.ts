@@ -1,5 +1,5 @@
 /**
- * The page at three sizes and in both schemes: axe finds nothing, nothing is cut or lies on something else, and the schemes differ.
+ * The page at three sizes, and in both schemes at one of them: axe finds nothing, nothing is cut or lies on something else, and the schemes differ.
  *
  * There are no reference pictures: the fonts of another machine would make other ones (docs/tests.md).
  */
@@ -28,7 +28,13 @@ const sizes = [
   { width: 1280, height: 800 },
   { width: 3840, height: 2160 },
 ] as const
-const windows = sizes.flatMap((size) => (['light', 'dark'] as const).map((scheme): Window => ({ ...size, scheme })))
+// The layout is the same in both schemes, and the contrast in all sizes.
+const windows: readonly Window[] = [
+  { ...sizes[0], scheme: 'light' },
+  { ...sizes[1], scheme: 'light' },
+  { ...sizes[1], scheme: 'dark' },
+  { ...sizes[2], scheme: 'light' },
+]
 
 let browser: Browser
 let host: BusyHost
@@ -54,7 +60,6 @@ describe.each(windows)('in a window of $width x $height px, $scheme', (window) =
   })
 })
 
-// The layout is the same in both schemes, and the contrast in all sizes.
 describe.each<Window>([
   { ...sizes[0], scheme: 'light' },
   { ...sizes[1], scheme: 'dark' },
@@ -71,7 +76,8 @@ describe.each<Window>([
   )
 })
 
-describe.each(sizes)('in a window of $width x $height px', (size) => {
+describe('in both schemes', () => {
+  const [, size] = sizes
   it.each(PARTS)('the part %s is bright in the light scheme, dark in the dark one, and drawn in both', async (part) => {
     const [light, dark] = await Promise.all(
       (['light', 'dark'] as const).map(async (scheme) => {

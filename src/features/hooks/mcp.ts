@@ -107,8 +107,9 @@ class HookConnection implements ConnectionPart {
   }
 
   #arrivalOf(owner: string): ResultArrival {
-    if (this.#sessions.has(owner)) return 'hook'
-    return this.#isOneShot ? 'never' : 'call'
+    const client = this.#client
+    if (client === undefined || !this.#sessions.has(owner)) return this.#isOneShot ? 'never' : 'call'
+    return client.wakesIdle === true || this.#isHeadless(client) ? 'hook' : 'prompt'
   }
 
   /** Shortens a wait that the client would not wait for. */

@@ -1,15 +1,22 @@
 /** What is tried with the hooks of each client. A case returns what was seen, and throws when the package does not do what it promises. */
 import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ClientName } from '../../../src/features/hooks/hook-client.js'
+import { CLIENT_NAMES, type ClientName } from '../../../src/features/hooks/hook-client.js'
 import { HOOK_CLIENTS } from '../../../src/features/hooks/clients.js'
 import { WOKEN } from './clients.js'
+import type { RecordedRequest } from '../model/server.js'
 import type { WakingStage } from './stage.js'
+import type { Terminal } from './terminal.js'
+
+/** @param inner a client that runs as a subagent */
+export type OpenStage = (inner?: ClientName) => WakingStage
 
 export interface WakingCase {
   readonly name: string
+  /** A second client that it runs. */
+  readonly inner?: ClientName
   /** @param kills how often a case kills its client */
-  run(client: ClientName, open: () => WakingStage, kills: number): Promise<string>
+  run(client: ClientName, open: OpenStage, kills: number): Promise<string>
 }
 
 const says = (count: number): string => Array.from({ length: count }, (_, n) => `[[say answer ${n + 1}]]`).join(' ')
@@ -141,45 +148,124 @@ const two: WakingCase = {
   },
 }
 
-const idle: WakingCase = {
-  name: 'idle in a terminal, with half a line typed',
+/** Launches a task of so many seconds in a terminal, and resolves when the turn has ended. */
+async function launchInTerminal(stage: WakingStage, seconds: number): Promise<Terminal> {
+  const terminal = await stage.openTerminal()
+  await terminal.submit(`${stage.mark} ${stage.launch(seconds)} ${says(4)}`)
+  // The prompt itself has the words of the answers.
+  await seen(() => stage.requests().some(({ entries }) => entries.at(-1)?.role === 'tool'), terminal)
+  await wait(2000)
+  return terminal
+}
+
+const gotResult = (stage: WakingStage, seconds: number) => () =>
+  stage.requests().some(({ entries }) => entries.some(({ text }) => text.includes(`slept ${seconds} until`)))
+
+const idle = (line: string): WakingCase => ({
+  name: `idle in a terminal, ${line === '' ? 'with an empty line' : 'with half a line typed'}`,
+  run: async (client, open) => {
+    const stage = open()
+    const terminal = await launchInTerminal(stage, 8)
+    terminal.type(line)
+    if (HOOK_CLIENTS[client].wakesIdle === true) {
+      await seen(gotResult(stage, 8), terminal)
+      await wait(2000)
+      assert.ok(terminal.screen().includes(line), 'the line has gone')
+      assert.equal(resultsIn(stage, 8).length, 1)
+      return `woken ${latencyOf(stage, 8)} ms after the end${line === '' ? '' : '; the line stays'}`
+    }
+    await wait(9000)
+    assert.ok(terminal.screen().includes(line), 'the line has gone')
+    await terminal.submit(' and the rest')
+    await seen(gotResult(stage, 8), terminal)
+    await wait(2000)
+    assert.equal(resultsIn(stage, 8).length, 1)
+    return 'the result comes with the next prompt'
+  },
+})
+
+const escaped: WakingCase = {
+  name: 'Esc while a tool waits for the result',
   run: async (_client, open) => {
     const stage = open()
     const terminal = await stage.openTerminal()
-    terminal.type(`${stage.mark} ${stage.launch(8)} ${says(3)}`)
+    const waiting = stage.waitForTasks()
+    await terminal.submit(`${stage.mark} ${stage.launch(8)} ${waiting} ${says(4)}`)
+    await seen(() => stage.requests().some(({ step }) => step.key.startsWith('1 ')), terminal)
     await wait(2000)
-    terminal.enter()
-    // The prompt itself has the words of the answers.
-    await seen(() => stage.requests().some(({ entries }) => entries.at(-1)?.role === 'tool'), terminal.screen)
+    terminal.press('Escape')
+    await wait(8000)
+    await terminal.submit('go on')
+    await seen(gotResult(stage, 8), terminal)
     await wait(2000)
-    terminal.type('half a line')
-    await seen(
-      () => stage.requests().some(({ entries }) => entries.some(({ text }) => hasResult(text))),
-      terminal.screen,
-    )
-    await wait(1000)
-    assert.match(terminal.screen(), /half a line/)
     assert.equal(resultsIn(stage, 8).length, 1)
-    return `woken ${latencyOf(stage, 8)} ms after the end; the line stays`
+    return 'once, with the next prompt'
   },
 }
 
-const hasResult = (text: string): boolean => text.includes('slept 8 until')
+const cleared: WakingCase = {
+  name: '/clear while a task runs',
+  run: async (client, open) => {
+    const stage = open()
+    const terminal = await launchInTerminal(stage, 12)
+    await terminal.submit('/clear')
+    await wait(3000)
+    await terminal.submit(`${stage.mark} cleared ${says(4)}`)
+    await seen(gotResult(stage, 12), terminal)
+    await wait(2000)
+    const [message = '', ...more] = resultsIn(stage, 12)
+    assert.equal(more.length, 0, 'it has come twice')
+    assert.ok(
+      !stage
+        .requests()
+        .at(-1)
+        ?.entries.some(({ text }) => text.includes('"goal_prompt"')),
+      'not cleared',
+    )
+    const isMarked = message.includes('earlier conversation')
+    assert.ok(isMarked || HOOK_CLIENTS[client].hasManySessions === true, 'it does not say where it is from')
+    return 'once, in the new conversation, which says so'
+  },
+}
 
-async function seen(condition: () => boolean, show: () => string): Promise<void> {
+const inside = (inner: ClientName): WakingCase => ({
+  name: `${HOOK_CLIENTS[inner].title} as a subagent in the same folder`,
+  inner,
+  run: async (_client, open) => {
+    const stage = open(inner)
+    const { tool } = WOKEN[inner]
+    const task = JSON.stringify({ subagent_name: 'sleeper', goal_prompt: '3', async: true })
+    const goal = `[inner] ${stage.mark} [[tool ${tool} ${task}]] [[say one]] [[say the inner end]]`
+    const { code, output } = await stage.run(`${stage.launchInner(goal)} ${says(4)}`).ended
+    assert.equal(code, 0, output.slice(-300))
+    const isInner = ({ entries }: RecordedRequest): boolean =>
+      entries.some(({ role, text }) => role === 'user' && text.includes('[inner]'))
+    const [inners, outers] = [stage.requests().filter(isInner), stage.requests().filter((one) => !isInner(one))]
+    const inIt = (requests: readonly RecordedRequest[], words: string): number =>
+      requests.at(-1)?.entries.filter(({ role, text }) => role !== 'assistant' && text.includes(words)).length ?? 0
+    assert.equal(inIt(inners, 'slept 3 until'), 1, 'the result of its task, in the subagent')
+    assert.equal(inIt(outers, 'the inner end'), 1, 'the answer of the subagent, in the client')
+    assert.equal(inIt(outers, 'slept 3 until'), 0, 'the result of the task of the subagent, in the client')
+    return 'each has its own results, once'
+  },
+})
+
+async function seen(condition: () => boolean, terminal: Terminal): Promise<void> {
   for (let waited = 0; !condition(); waited += 100) {
-    if (waited > 90_000) assert.fail(`the screen shows: ${show()}`)
+    if (waited > 90_000) assert.fail(`the screen shows: ${terminal.screen()}`)
     await wait(100)
   }
 }
 
-const ALL = [three, nine, idle, killed, two]
+const IN_TERMINALS = [idle('half a line'), idle(''), escaped, cleared]
+
+const ALL = [three, nine, ...IN_TERMINALS, killed, two, ...CLIENT_NAMES.map(inside)]
 
 export const casesOf = (client: ClientName): readonly WakingCase[] =>
   ALL.filter(
     (one) =>
       (one !== nine || HOOK_CLIENTS[client].maxContinuations !== undefined) &&
-      (one !== idle || WOKEN[client].interactive !== undefined),
+      (!IN_TERMINALS.includes(one) || WOKEN[client].interactive !== undefined),
   )
 
 export const CASE_NAMES = ALL.map(({ name }) => name)

@@ -12,6 +12,8 @@ export interface WokenClient {
   readonly addServer: (home: string, cwd: string, command: readonly string[]) => void
   /** The arguments of a headless run that starts a conversation, or continues one. */
   readonly args: (goal: string, sessionId?: string) => readonly string[]
+  /** Arguments that let it use its MCP server and its hooks as a subagent. */
+  readonly asSubagent?: readonly string[]
   /** How it is started in a terminal, and what its screen shows when it waits for a line. */
   readonly interactive?: {
     readonly prepare: (home: string, cwd: string) => void
@@ -44,6 +46,7 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
       ...['-p', '--output-format', 'stream-json', '--verbose', '--allowedTools', 'mcp__agent-tasks'],
       ...['--mcp-config', 'mcp.json', ...(id === undefined ? [] : ['--resume', id]), '--', goal],
     ],
+    asSubagent: ['--mcp-config', 'mcp.json', '--allowedTools', 'mcp__agent-tasks'],
     interactive: {
       // What it asks a person when it starts for the first time.
       prepare: (home, cwd) =>
@@ -80,6 +83,16 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
       ...(id === undefined ? [] : ['resume', id]),
       ...['--', goal],
     ],
+    asSubagent: ['--dangerously-bypass-hook-trust'],
+    interactive: {
+      prepare: (home, cwd) =>
+        appendFileSync(
+          join(home, '.codex/config.toml'),
+          `\n[projects.${JSON.stringify(cwd)}]\ntrust_level = "trusted"\n`,
+        ),
+      args: ['--dangerously-bypass-hook-trust'],
+      ready: /›/,
+    },
     sessionIn: /"thread_id":"([\w-]+)"/,
   },
   gemini: {
@@ -102,6 +115,7 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
       ...['run', '--format', 'json', '--auto', ...(id === undefined ? [] : ['--session', id]), '--'],
       ...goal.split(' '),
     ],
+    interactive: { prepare: () => undefined, args: [], ready: /1 MCP/ },
     sessionIn: /"sessionID":"(\w+)"/,
   },
   qwen: {

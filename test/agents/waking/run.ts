@@ -52,7 +52,7 @@ for (const client of chosen) {
 }
 const waiting = [...commands].flatMap(([client, command]) =>
   casesOf(client)
-    .filter(({ name }) => name.includes(only))
+    .filter(({ name, inner }) => name.includes(only) && (inner === undefined || commands.has(inner)))
     .map((one) => ({ client, command, one })),
 )
 const work = async (): Promise<void> => {
@@ -81,8 +81,10 @@ async function tried(
   const began = Date.now()
   const took = (): string => `[${((Date.now() - began) / 1000).toFixed(1)} s]`
   const stages: WakingStage[] = []
-  const open = (): WakingStage => {
-    const stage = openWakingStage(client, command, model, PREFIX)
+  const open = (inner?: ClientName): WakingStage => {
+    const innerCommand = inner === undefined ? undefined : commands.get(inner)
+    const other = inner === undefined || innerCommand === undefined ? undefined : { name: inner, command: innerCommand }
+    const stage = openWakingStage(client, command, model, PREFIX, other)
     stages.push(stage)
     return stage
   }

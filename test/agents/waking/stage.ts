@@ -38,31 +38,44 @@ export interface WakingStage {
   openTerminal(): Promise<Terminal>
   /** A call of the tool `task` for a task that takes so many seconds. */
   launch(seconds: number): string
+  /** A call of the tool that waits for what runs. */
+  waitForTasks(): string
+  /** A call of the tool `task` that runs the client of `inner` with this script. */
+  launchInner(goal: string): string
   /** The requests of this stage's conversations. */
   requests(): readonly RecordedRequest[]
   close(): Promise<void>
 }
 
-export function openWakingStage(name: ClientName, command: string, model: ScriptedModel, prefix: string): WakingStage {
+/** A client that runs as a subagent in the same folder, with its own hooks. */
+export interface InnerClient {
+  readonly name: ClientName
+  readonly command: string
+}
+
+export function openWakingStage(
+  name: ClientName,
+  command: string,
+  model: ScriptedModel,
+  prefix: string,
+  inner?: InnerClient,
+): WakingStage {
   const folder = mkdtempSync(join(cacheFolder, prefix))
   const [home, cwd] = [join(folder, 'home'), join(folder, 'project')]
   mkdirSync(home)
   mkdirSync(cwd)
-  const { program, tool, addServer, args, interactive, sessionIn, sessionFolder } = WOKEN[name]
-  const agent = AGENTS.find((one) => one.program === program)
-  if (agent === undefined) throw new Error(`there is no agent ${program}`)
+  const { tool, args, interactive, sessionIn, sessionFolder } = WOKEN[name]
   const others = Object.keys(process.env).filter((variable) => OWN.test(variable))
-  const env = {
-    ...process.env,
-    ...Object.fromEntries(others.map((variable) => [variable, undefined])),
+  const own = {
     HOME: home,
     PWD: cwd,
     XDG_CONFIG_HOME: join(home, '.config'),
     XDG_CACHE_HOME: join(home, '.cache'),
     XDG_DATA_HOME: join(home, '.local/share'),
     XDG_STATE_HOME: join(home, '.local/state'),
-    ...agent.setUp(home, model.url),
+    ...agentOf(name).setUp(home, model.url),
   }
+  const env = { ...process.env, ...Object.fromEntries(others.map((variable) => [variable, undefined])), ...own }
   const config = join(folder, 'agent-tasks.config.json')
   const sleeper = {
     name: 'sleeper',
@@ -70,9 +83,24 @@ export function openWakingStage(name: ClientName, command: string, model: Script
     command: process.execPath,
     args: ['-e', SLEEPER, '{goal}'],
   }
-  writeFileSync(config, JSON.stringify({ maxAsyncTasks: 10, store: '.store', subagents: [sleeper] }))
-  addServer(home, cwd, [process.execPath, MAIN, 'mcp', '--config', config])
-  writeHooks(planOf({ client: name, scope: 'user', folder: cwd, env, command: [process.execPath, MAIN] }))
+  const server = [process.execPath, MAIN, 'mcp', '--config', config]
+  const addHooks = (client: ClientName): void => {
+    WOKEN[client].addServer(home, cwd, server)
+    writeHooks(planOf({ client, scope: 'user', folder: cwd, env, command: [process.execPath, MAIN] }))
+  }
+  addHooks(name)
+  const subagents: object[] = [sleeper]
+  if (inner !== undefined) {
+    const { setUp, preset } = agentOf(inner.name)
+    const { asSubagent = [] } = WOKEN[inner.name]
+    const variables = inner.name === name ? own : { ...own, ...setUp(home, model.url) }
+    if (inner.name !== name) addHooks(inner.name)
+    subagents.push({
+      ...{ name: 'inner', description: 'Runs a client.', command: inner.command, args: asSubagent, env: variables },
+      ...{ agent: preset, access: 'full', trust: true },
+    })
+  }
+  writeFileSync(config, JSON.stringify({ maxAsyncTasks: 10, store: '.store', subagents }))
   const mark = basename(folder)
   const sessionIdIn = (output: string): string | undefined =>
     sessionFolder === undefined ? sessionIn.exec(output)?.[1] : readdirSync(join(home, sessionFolder))[0]
@@ -95,8 +123,9 @@ export function openWakingStage(name: ClientName, command: string, model: Script
       }
       return terminal
     },
-    launch: (seconds) =>
-      `[[tool ${tool} ${JSON.stringify({ subagent_name: 'sleeper', goal_prompt: String(seconds), async: true })}]]`,
+    launch: (seconds) => launchOf(tool, 'sleeper', String(seconds)),
+    waitForTasks: () => `[[tool ${tool.replace(/task$/, 'wait_for_async_tasks')} {"timeout_seconds":50}]]`,
+    launchInner: (goal) => launchOf(tool, 'inner', goal),
     run: (goal, sessionId) => {
       const child = spawn(command, [...args(`${mark} ${goal}`, sessionId)], {
         cwd,
@@ -127,6 +156,19 @@ export function openWakingStage(name: ClientName, command: string, model: Script
       rmSync(folder, { recursive: true, force: true, maxRetries: 40, retryDelay: 100 })
     },
   }
+}
+
+function agentOf(name: ClientName) {
+  const { program } = WOKEN[name]
+  const agent = AGENTS.find((one) => one.program === program)
+  if (agent === undefined) throw new Error(`there is no agent ${program}`)
+  return agent
+}
+
+/** A script in the goal is a string of JSON without brackets, so that it is no part of the script around it. */
+function launchOf(tool: string, subagent_name: string, goal_prompt: string): string {
+  const json = JSON.stringify({ subagent_name, goal_prompt, async: true })
+  return `[[tool ${tool} ${json.replaceAll('[', '\\u005b').replaceAll(']', '\\u005d')}]]`
 }
 
 /** Removes what runs with this prefix have left. */

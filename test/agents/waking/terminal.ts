@@ -1,13 +1,20 @@
 /** A program in a terminal of tmux. */
 import { execFileSync } from 'node:child_process'
+import { setTimeout as wait } from 'node:timers/promises'
 
 export interface Terminal {
   screen(): string
   /** Types a text, without a line break. */
   type(text: string): void
-  enter(): void
+  /** Presses a key, as tmux names it. */
+  press(key: string): void
+  /** Types a line, and enters it when the screen shows it. */
+  submit(text: string): Promise<void>
   close(): void
 }
+
+/** Without frames and spaces, which come into a line when it is broken. */
+const bare = (text: string): string => text.replaceAll(/[^\w[\]{}":,.-]/g, '')
 
 const tmux = (...args: readonly string[]): string => execFileSync('tmux', args, { encoding: 'utf8' })
 
@@ -22,10 +29,24 @@ export function openTerminal(
     value === undefined ? [] : [`${key}=${value}`],
   )
   tmux('new-session', '-d', '-s', name, '-x', '120', '-y', '40', '-c', cwd, 'env', '-i', ...variables, ...command)
+  const screen = (): string => tmux('capture-pane', '-p', '-t', name)
+  const type = (text: string): void => void tmux('send-keys', '-t', name, '-l', text)
+  const press = (key: string): void => void tmux('send-keys', '-t', name, key)
   return {
-    screen: () => tmux('capture-pane', '-p', '-t', name),
-    type: (text) => void tmux('send-keys', '-t', name, '-l', text),
-    enter: () => void tmux('send-keys', '-t', name, 'Enter'),
+    screen,
+    type,
+    press,
+    submit: async (text) => {
+      type(text)
+      const end = bare(text).slice(-12)
+      for (let waited = 0; !bare(screen()).includes(end); waited += 100) {
+        if (waited > 60_000) throw new Error(`the screen does not show ${end}: ${screen()}`)
+        await wait(100)
+      }
+      // Some take an Enter right after other keys for a part of what is pasted.
+      await wait(1000)
+      press('Enter')
+    },
     close: () => {
       try {
         tmux('kill-session', '-t', name)

@@ -108,6 +108,14 @@ describe('a client whose hooks are there', () => {
     expect((await call('task', launch)).content[0]?.text).toContain('also after the end of your turn')
   })
 
+  it('has a result with the next prompt if nothing can wake it, and the answer to a launch says so', async () => {
+    const { call, hook } = await connect('codex-mcp-client')
+    const meta = { threadId: 'one' }
+    await hook('agent_tasks_prompt', { session_id: 'one', prompt: 'Hello' }, meta)
+    const { content } = await call('task', { subagent_name: 'slow', goal_prompt: 'g', async: true }, meta)
+    expect(content[0]?.text).toContain('with the next prompt of the user')
+  })
+
   it.each(['mcporter', 'inspector-cli'])(
     '%s gets no result by itself, and the answer to a launch says so',
     async (name) => {
