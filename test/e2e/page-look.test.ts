@@ -5,7 +5,7 @@
  */
 import pixelmatch from 'pixelmatch'
 import { PNG } from 'pngjs'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { PARTS } from '../../src/page/app/addresses.js'
 import { launchChromium } from '../support/chromium.js'
@@ -49,10 +49,22 @@ afterAll(async () => {
   await host.close()
 })
 
+/** Opens a page for all tests of a group: that takes longer than to look at one of its parts. */
+function pageOf(window: Window): () => Page {
+  let page: Page | undefined
+  beforeAll(async () => {
+    page = await openWindow(browser, host.url, window)
+  })
+  afterAll(() => page?.context().close())
+  return () => page!
+}
+
 describe.each(windows)('in a window of $width x $height px, $scheme', (window) => {
+  const opened = pageOf(window)
+
   it.each(PARTS)('the part %s has no violation that axe finds, and nothing is cut or overlaps', async (part) => {
-    const page = await openWindow(browser, host.url, window)
-    onTestFinished(() => page.context().close())
+    const page = opened()
+    await page.setViewportSize(window)
     await showPart(page, part, fragmentOf(part, host))
     expect(await layoutProblems(page)).toEqual([])
     await unscroll(page)
@@ -78,11 +90,12 @@ describe.each<Window>([
 
 describe('in both schemes', () => {
   const [, size] = sizes
+  const opened = (['light', 'dark'] as const).map((scheme) => pageOf({ ...size, scheme }))
+
   it.each(PARTS)('the part %s is bright in the light scheme, dark in the dark one, and drawn in both', async (part) => {
     const [light, dark] = await Promise.all(
-      (['light', 'dark'] as const).map(async (scheme) => {
-        const page = await openWindow(browser, host.url, { ...size, scheme })
-        onTestFinished(() => page.context().close())
+      opened.map(async (open) => {
+        const page = open()
         await showPart(page, part, fragmentOf(part, host))
         return PNG.sync.read(await page.screenshot())
       }),
