@@ -50,8 +50,11 @@ interface Command {
   readonly rest: string
 }
 
+/** Notifications of this package quote the goal of a task, which may be a script for another agent. */
+const QUOTED_GOAL = /goal "(?:[^"\\]|\\.)*"/g
+
 const commandsOf = (text: string): readonly Command[] =>
-  [...text.matchAll(COMMAND)].map(([, verb = '', rest = '']) => ({ verb, rest }))
+  [...text.replaceAll(QUOTED_GOAL, '').matchAll(COMMAND)].map(([, verb = '', rest = '']) => ({ verb, rest }))
 
 /** @param refusals how many requests with this key were refused before */
 export function nextStep(request: ModelRequest, refusals: (key: string) => number): Step {

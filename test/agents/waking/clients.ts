@@ -19,6 +19,8 @@ export interface WokenClient {
     readonly prepare: (home: string, cwd: string) => void
     readonly args: readonly string[]
     readonly ready: RegExp
+    /** Where in HOME the ids of its conversations are found, if it has the command `/clear`. */
+    readonly sessions?: { readonly folder: string; readonly id: RegExp }
   }
   /** Finds the id of the conversation in what a run has printed. */
   readonly sessionIn: RegExp
@@ -58,6 +60,7 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
         }),
       args: ['--mcp-config', 'mcp.json', '--allowedTools', 'mcp__agent-tasks'],
       ready: /^❯/m,
+      sessions: { folder: '.claude/projects', id: /([\w-]+)\.jsonl$/ },
     },
     sessionIn: /"session_id":"([\w-]+)"/,
   },
@@ -92,6 +95,7 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
         ),
       args: ['--dangerously-bypass-hook-trust'],
       ready: /›/,
+      sessions: { folder: '.codex/sessions', id: /rollout-[\dT-]+-([\da-f]{8}-[\da-f-]+)\.jsonl$/ },
     },
     sessionIn: /"thread_id":"([\w-]+)"/,
   },

@@ -1,6 +1,6 @@
 /** A client with its hooks in a new HOME and a new folder, and the scripted model that it asks. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -34,6 +34,8 @@ export interface WakingStage {
   readonly mark: string
   /** Runs the client headless. `goal` is a script of the model. */
   run(goal: string, sessionId?: string): Run
+  /** The conversations that clients in a terminal have begun. */
+  sessionIds(): readonly string[]
   /** Starts the client in a terminal, and waits until it is ready. */
   openTerminal(): Promise<Terminal>
   /** A call of the tool `task` for a task that takes so many seconds. */
@@ -112,6 +114,11 @@ export function openWakingStage(
   }
   return {
     mark,
+    sessionIds: () => {
+      const { folder: sessions = '', id } = interactive?.sessions ?? {}
+      const files = existsSync(join(home, sessions)) ? readdirSync(join(home, sessions), { recursive: true }) : []
+      return files.flatMap((file) => id?.exec(String(file))?.[1] ?? [])
+    },
     openTerminal: async () => {
       if (interactive === undefined) throw new Error(`${name} is not tried in a terminal`)
       interactive.prepare(home, cwd)
