@@ -93,13 +93,19 @@ export function openWakingStage(
   addHooks(name)
   const subagents: object[] = [sleeper]
   if (inner !== undefined) {
-    const { setUp, preset } = agentOf(inner.name)
+    const agent = agentOf(inner.name)
     const { asSubagent = [] } = WOKEN[inner.name]
-    const variables = inner.name === name ? own : { ...own, ...setUp(home, model.url) }
+    const variables = inner.name === name ? own : { ...own, ...agent.setUp(home, model.url) }
     if (inner.name !== name) addHooks(inner.name)
     subagents.push({
-      ...{ name: 'inner', description: 'Runs a client.', command: inner.command, args: asSubagent, env: variables },
-      ...{ agent: preset, access: 'full', trust: true },
+      name: 'inner',
+      description: 'Runs a client.',
+      command: inner.command,
+      args: asSubagent,
+      env: variables,
+      agent: agent.preset,
+      access: 'full',
+      trust: true,
     })
   }
   writeFileSync(config, JSON.stringify({ maxAsyncTasks: 10, store: '.store', subagents }))

@@ -25,7 +25,7 @@ export function openTerminal(
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Terminal {
-  const variables = Object.entries({ ...env, TERM: 'xterm-256color' }).flatMap(([key, value]) =>
+  const variables = Object.entries<string | undefined>({ ...env, TERM: 'xterm-256color' }).flatMap(([key, value]) =>
     value === undefined ? [] : [`${key}=${value}`],
   )
   tmux('new-session', '-d', '-s', name, '-x', '120', '-y', '40', '-c', cwd, 'env', '-i', ...variables, ...command)
