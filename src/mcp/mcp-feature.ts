@@ -62,6 +62,8 @@ export interface RoutedCall {
 
 /** The part of a feature in the connection of one client. */
 export interface ConnectionPart {
+  /** Whether a later request says which conversation of the client this is, and so where its tasks are stored. Until then it has none. */
+  readonly awaitsConversation: boolean
   /** The client has said its name (`clientInfo`). Called again with each request of 2026-07-28. */
   named(clientName: string): void
   /** Decides to which conversation of the client a call of a tool belongs. */

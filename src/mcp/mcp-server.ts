@@ -17,7 +17,7 @@ import type { McpApp } from './mcp-app.js'
 import type { ResultArrival } from './follow-ups.js'
 import { registerTasks } from './mcp-tasks.js'
 import { instructionsFor } from './instructions.js'
-import type { RoutedCall } from './mcp-feature.js'
+import type { ConnectionPart, RoutedCall } from './mcp-feature.js'
 import { mcpFeatures } from './mcp-features.js'
 import { listed, toToolResult, type McpTool } from './mcp-tool.js'
 import { feedResources, registerResources, registerTemplates, taskIdOf, taskOf, taskUri } from './resources.js'
@@ -111,7 +111,7 @@ export function createMcpServer(
     // The cast is needed, because the SDK's types do not allow a task as the answer (SEP-2663).
     return answerCall(callee, args, context, exchangeOf(context)) as Promise<CallToolResult>
   })
-  const working = beginning(server, app)
+  const working = beginning(server, app, named, parts)
   registerResources(working, backend, owner, { isListed: !isAnonymous })
   registerTemplates(server)
   registerPrompt(
@@ -155,12 +155,26 @@ function firstOf<Item, Value>(items: readonly Item[], find: (item: Item) => Valu
   return undefined
 }
 
-/** Registers handlers that begin the work of the server, unless it has begun. */
-function beginning(server: LowLevelServer, app: McpApp): HandlerRegistry {
+/**
+ * Registers handlers that begin the work of the server, unless it has begun.
+ * @param named looks at who the client is, which decides where the work is stored
+ */
+function beginning(
+  server: LowLevelServer,
+  app: McpApp,
+  named: (context: ServerContext) => void,
+  parts: readonly ConnectionPart[],
+): HandlerRegistry {
   const setRequestHandler = (method: string, ...rest: unknown[]): void => {
     const handler = rest.pop() as (...args: unknown[]) => unknown
-    const begun = (...args: unknown[]): unknown =>
-      app.backend.hasBegun ? handler(...args) : app.begin().then(() => handler(...args))
+    const begun = (...args: unknown[]): unknown => {
+      if (app.backend.hasBegun) return handler(...args)
+      named(args[1] as ServerContext)
+      if (method === 'resources/list' && parts.some(({ awaitsConversation }) => awaitsConversation)) {
+        return { resources: [] }
+      }
+      return app.begin().then(() => handler(...args))
+    }
     ;(server.setRequestHandler as (...args: unknown[]) => void).call(server, method, ...rest, begun)
   }
   return { setRequestHandler: setRequestHandler }

@@ -65,6 +65,11 @@ class HookConnection implements ConnectionPart {
     this.#sessions = connection.isLasting ? new Map<string, HookSession>() : sharedSessions(connection.app)
   }
 
+  get awaitsConversation(): boolean {
+    const { caller, identity } = this.#connection
+    return this.#client !== undefined && caller.isLocal === true && identity?.sessionId === undefined
+  }
+
   named(clientName: string): void {
     if (this.#client !== undefined) return
     this.#isOneShot = ONE_SHOT_CLIENTS.includes(clientName)

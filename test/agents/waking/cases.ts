@@ -251,7 +251,8 @@ const inside = (inner: ClientName): WakingCase => ({
     const { code, output } = await stage.run(`${stage.launchInner(goal)} ${says(4)}`).ended
     assert.equal(code, 0, output.slice(-300))
     const isInner = ({ entries }: RecordedRequest): boolean =>
-      entries.some(({ role, text }) => role === 'user' && text.includes('[inner]'))
+      // Notifications quote the goal.
+      entries.some(({ role, text }) => role === 'user' && /(?<!goal ")\[inner\]/.test(text))
     const [inners, outers] = [stage.requests().filter(isInner), stage.requests().filter((one) => !isInner(one))]
     const inIt = (requests: readonly RecordedRequest[], words: string): number =>
       requests.at(-1)?.entries.filter(({ role, text }) => role !== 'assistant' && text.includes(words)).length ?? 0

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { createInterface } from 'node:readline'
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { hookFolder, readServerFiles } from '../../../../src/features/hooks/hook-folder.js'
 import { startMcpStdioServer, type McpStdioServer, type McpStdioServerOptions } from '../../../../src/mcp/stdio.js'
 import { ANONYMOUS } from '../../../../src/mcp/callers.js'
+import { readSessionsAt } from '../../../../src/store/locations/read-store-at.js'
 import { createManualClock } from '../../../../src/testing/index.js'
 import { until } from '../../../support/lifelines.js'
 import { controlled } from '../../mcp/clients.js'
@@ -24,6 +25,8 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()))
   expect(filesOfThisProcess()).toEqual([])
 })
+
+const sessionsIn = async (store: string) => (await readSessionsAt(store))?.map(({ session }) => session)
 
 async function connect(clientName: string, options: McpStdioServerOptions = {}) {
   const [input, output] = [new PassThrough(), new PassThrough()]
@@ -183,6 +186,48 @@ describe('the store of a conversation', () => {
     const text = await again.hook('agent_tasks_prompt', { ...prompt, session_id: 'one' }, one)
     expect(text).toContain('possible repeat')
     expect(text).toContain('kept')
+  })
+
+  it.each(['2025-11-25', '2026-07-28'])(
+    'is that of the environment, whatever a client of %s asks first',
+    async (version) => {
+      const folder = mkdtempSync(join(tmpdir(), 'hooks-store-'))
+      vi.stubEnv('CLAUDE_CODE_SESSION_ID', 'one')
+      onTestFinished(() => {
+        vi.unstubAllEnvs()
+        rmSync(folder, { recursive: true, force: true })
+      })
+      const [input, output] = [new PassThrough(), new PassThrough()]
+      const store = join(folder, 'store')
+      const answered: string[] = []
+      createInterface({ input: output }).on('line', (line) => answered.push(line))
+      servers.push(
+        startMcpStdioServer({ input, output, store, projectFolder: folder, subagents: {}, writeLog: () => undefined }),
+      )
+      const clientInfo = { name: 'claude-code', version: '1' }
+      const say = (message: object) => void input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+      if (version === '2025-11-25') {
+        say({ id: 1, method: 'initialize', params: { protocolVersion: version, capabilities: {}, clientInfo } })
+      }
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': version,
+        'io.modelcontextprotocol/clientInfo': clientInfo,
+        'io.modelcontextprotocol/clientCapabilities': {},
+      }
+      say({ id: 2, method: 'resources/list', params: version === '2025-11-25' ? {} : { _meta } })
+      await until(() => answered.some((line) => line.includes('"resources":[]')))
+      expect(await sessionsIn(store)).toEqual(['claude one'])
+    },
+  )
+
+  it('is opened by the first hook, not by a look at the resources, if only hooks name the conversation', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hooks-store-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const store = join(folder, 'store')
+    const { ask, hook } = await connect('gemini-cli-mcp-client', { store, folder, projectFolder: folder })
+    expect((await ask('resources/list')).result).toMatchObject({ resources: [] })
+    await hook('agent_tasks_prompt', { session_id: 'one', prompt: 'Hello' })
+    expect(await sessionsIn(store)).toEqual(['gemini one'])
   })
 })
 
