@@ -136,6 +136,7 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
   const started = start()
   const outcome = started
     .then(async (id): Promise<EndedTurn | FailedTurn> => {
+      updates.startAnswer()
       const goal: PromptRequest = { sessionId: id, prompt: [{ type: 'text', text: prompt }] }
       const { stopReason } = await agent.request(methods.agent.session.prompt, goal)
       return { stopReason, sessionId: id }

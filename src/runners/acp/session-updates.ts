@@ -65,6 +65,10 @@ export interface SessionUpdates {
    * does it after its answer.
    */
   discardUntil(loaded: Promise<unknown>, clock: Clock): Promise<void>
+  /**
+   * The prompt is sent. What came before it is no part of its answer: Gemini CLI 0.61.0 reports a change of its mode as a message.
+   */
+  startAnswer(): void
   /** Returns kind and title of a tool call. If the request lacks them, they come from earlier updates. */
   toolCall(request: {
     readonly toolCallId: string
@@ -175,6 +179,9 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
         await sleep(clock, QUIET_MS)
       }
       isReplay = false
+    },
+    startAnswer: () => {
+      isNewMessage = true
     },
     toolCall,
     message: () => keptText(message),

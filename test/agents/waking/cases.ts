@@ -254,11 +254,11 @@ const inside = (inner: ClientName): WakingCase => ({
       // Notifications quote the goal.
       entries.some(({ role, text }) => role === 'user' && /(?<!goal ")\[inner\]/.test(text))
     const [inners, outers] = [stage.requests().filter(isInner), stage.requests().filter((one) => !isInner(one))]
-    const inIt = (requests: readonly RecordedRequest[], words: string): number =>
-      requests.at(-1)?.entries.filter(({ role, text }) => role !== 'assistant' && text.includes(words)).length ?? 0
-    assert.equal(inIt(inners, 'slept 3 until'), 1, 'the result of its task, in the subagent')
-    assert.equal(inIt(outers, 'the inner end'), 1, 'the answer of the subagent, in the client')
-    assert.equal(inIt(outers, 'slept 3 until'), 0, 'the result of the task of the subagent, in the client')
+    const inIt = (requests: readonly RecordedRequest[], words: RegExp): number =>
+      requests.at(-1)?.entries.filter(({ role, text }) => role !== 'assistant' && words.test(text)).length ?? 0
+    assert.equal(inIt(inners, /slept 3 until/), 1, 'the result of its task, in the subagent')
+    assert.equal(inIt(outers, /(?<!say )the inner end/), 1, 'the answer of the subagent, in the client')
+    assert.equal(inIt(outers, /slept 3 until/), 0, 'the result of the task of the subagent, in the client')
     return 'each has its own results, once'
   },
 })

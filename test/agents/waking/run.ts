@@ -1,14 +1,15 @@
 /**
  * `npm run test:waking [NAMES] [-- --only TEXT] [-- --kills 2] [-- --write]`: results wake real clients through their hooks, against a scripted model on loopback.
  *
- * Without names, all clients. `--kills` is how often each client is killed (10). `--write` writes the table of docs/waking.md. A client that cannot be installed is a failure.
+ * Without names, all clients. `--kills` is how often each client is killed (10). `--write` writes the table of docs/waking.md, with the last result of each case. A client that cannot be installed is a failure.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { format, resolveConfig } from 'prettier'
 import { HOOK_CLIENTS } from '../../../src/features/hooks/clients.js'
 import { CLIENT_NAMES, type ClientName } from '../../../src/features/hooks/hook-client.js'
-import { install, pinned } from '../install.js'
+import { cacheFolder, install, pinned } from '../install.js'
 import { startScriptedModel } from '../model/server.js'
 import { CASE_NAMES, casesOf, MOMENTS, type WakingCase } from './cases.js'
 import { WOKEN } from './clients.js'
@@ -35,7 +36,11 @@ if (unknown !== undefined) {
 }
 const startedAt = Date.now()
 const chosen = CLIENT_NAMES.filter((name) => names.length === 0 || names.includes(name))
-const cells = new Map<string, string>()
+/** The cells of this run and of earlier ones. */
+const CELLS = join(cacheFolder, 'waking.json')
+const cells: Record<string, string> = existsSync(CELLS)
+  ? (JSON.parse(readFileSync(CELLS, 'utf8')) as Record<string, string>)
+  : {}
 let [passed, failed] = [0, 0]
 
 const model = await startScriptedModel()
@@ -61,7 +66,8 @@ const work = async (): Promise<void> => {
     const cell = (await tried(client, command, one, 'failed once')) ?? (await tried(client, command, one, 'FAILED'))
     if (cell === undefined) failed += 1
     else passed += 1
-    cells.set(`${client} ${one.name}`, cell ?? 'failed')
+    cells[cellKey(client, one.name)] = cell ?? 'failed'
+    writeFileSync(CELLS, JSON.stringify(cells, undefined, 2))
   }
 }
 await Promise.all(Array.from({ length: AT_ONCE }, work))
@@ -105,14 +111,18 @@ async function tried(
   }
 }
 
-/** Writes the table between its two marks. Cells of clients that were not chosen stay as they are not known: all clients have to be run. */
+function cellKey(client: ClientName, name: string): string {
+  return `${client} ${HOOK_CLIENTS[client].seen}, ${name}`
+}
+
+/** Writes the table between its two marks, from the last result of each case with these versions. */
 async function writeTable(): Promise<void> {
   const file = fileURLToPath(new URL('../../../docs/waking.md', import.meta.url))
   const text = readFileSync(file, 'utf8')
-  const head = ['', ...chosen.map((client) => `${HOOK_CLIENTS[client].title} ${HOOK_CLIENTS[client].seen}`)]
+  const head = ['', ...CLIENT_NAMES.map((client) => `${HOOK_CLIENTS[client].title} ${HOOK_CLIENTS[client].seen}`)]
   const rows = CASE_NAMES.map((name) => [
     name,
-    ...chosen.map((client) => cells.get(`${client} ${name}`) ?? 'not tried'),
+    ...CLIENT_NAMES.map((client) => cells[cellKey(client, name)] ?? 'not tried'),
   ])
   const table = [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
   const [begin, end] = ['<!-- waking: begin -->', '<!-- waking: end -->']

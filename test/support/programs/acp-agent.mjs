@@ -8,6 +8,7 @@ import { agent, methods, ndJsonStream, RequestError } from '@agentclientprotocol
 const {
   silent,
   replaysLate = false,
+  reportsMode = false,
   version = 1,
   fails,
   acts = [],
@@ -96,8 +97,9 @@ if (silent) {
       hello = { ...hello, resumed: params }
       return offer
     })
-    .onRequest(ours.session.setMode, ({ params }) => {
+    .onRequest(ours.session.setMode, async ({ params, client: context }) => {
       hello = { ...hello, mode: params.modeId }
+      if (reportsMode) await can.say(context, `[MODE_UPDATE] ${params.modeId}`)
       return {}
     })
     .onRequest(ours.session.setConfigOption, ({ params }) => {

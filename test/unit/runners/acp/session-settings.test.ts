@@ -97,6 +97,14 @@ describe('updates', () => {
     expect(context.output()).toContain('**Warning:** something')
   })
 
+  it('what the agent says of its mode before the prompt is no part of the answer', async () => {
+    const acts = [['say', 'the answer']] as const
+    const does = { acts, offer: { modes: claude }, reportsMode: true }
+    const context = createRunContext()
+    expect(await runAgent(does, { mode: 'plan' }, context)).toMatchObject({ final_message: 'the answer' })
+    expect(context.output()).toBe('[MODE_UPDATE] plan\nthe answer')
+  })
+
   it('agents are asked for notices as updates of their own', async () => {
     expect(await results({ acts: hello })).toMatchObject([{ clientCapabilities: { session: { notices: {} } } }])
   })
