@@ -227,7 +227,7 @@ export const AGENTS: readonly TestedAgent[] = [
     way: 'program',
     preset: 'copilot',
     setUp: copilotVariables,
-    runner: asProgram('copilot'),
+    runner: asProgram('copilot', true),
   },
 
   {

@@ -16,8 +16,8 @@ export const copilot: AgentPreset = {
   },
   // The variable gives full access.
   accessEnv: { read: { COPILOT_ALLOW_ALL: 'false' }, write: { COPILOT_ALLOW_ALL: 'false' } },
-  // It works in any folder. Without this, it does not read the configuration of the folder.
-  trust: ['--trust-folder'],
+  // It works in any folder, and with this also with the skills and agents of the folder. It refuses `--trust-folder` for a session whose id is given.
+  trust: ['--add-dir=.'],
   session: 'jsonl:result/sessionId',
   result: 'jsonl:assistant.message/data.content',
   done: 'jsonl:result[exitCode=0]/type',

@@ -401,7 +401,7 @@ describe.skipIf(process.platform === 'win32')('Copilot CLI', () => {
     const { end } = await run({ command, agent: 'copilot', access, trust: access === 'full', args: ['--model', 'x'] })
     expect(end).toMatchObject({ final_message: allowAll })
     const args = readFileSync(join(command, '../args'), 'utf8').split('\n')
-    const trusts = access === 'full' ? ['--trust-folder'] : []
+    const trusts = access === 'full' ? ['--add-dir=.'] : []
     expect(args.slice(0, -3)).toEqual(['--output-format', 'json', flag, ...trusts, '--model', 'x'])
   })
 
