@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { TaskAnswer, TaskHandle } from '../../src/index.js'
 import { cutText } from '../../src/data/cut-text.js'
@@ -342,6 +343,9 @@ const continuedAfterKill: AgentCase = {
 /** The maximum length of an error in a cell, in characters. */
 const MAX_ERROR_CHARS = 150
 
+/** How long an agent may try again before it is stopped. */
+const MAX_RETRY_MS = 180_000
+
 const STATUSES = [400, 401, 429, 500, 529]
 
 /** The first sentence or so of an error, without what differs from run to run. */
@@ -360,7 +364,12 @@ const apiError = (status: number): AgentCase => ({
   run: async (stage) => {
     const startedAt = Date.now()
     const task = stage.launch(`[[error ${status}]]`)
-    const record = await ended(task)
+    const record = await Promise.race([ended(task), wait(MAX_RETRY_MS, undefined, { ref: false })])
+    if (record === undefined) {
+      task.cancel()
+      await ended(task)
+      return `asks again for longer than ${seconds(MAX_RETRY_MS)}: ${stage.requests().length} requests`
+    }
     if (stage.agent.answersErrors === true) {
       assert.equal(record.status, 'completed')
       return `completes with the answer: ${shortError(await outputOf(task), stage)}`
