@@ -21,6 +21,7 @@ interface HooksOptions extends Partial<Readonly<Record<Action, boolean>>> {
   readonly client: string
   readonly scope: string
   readonly server?: string
+  readonly wakeIdle?: boolean
 }
 
 export function addHooksCommand(program: Command, io: ProgramIO): void {
@@ -30,6 +31,7 @@ export function addHooksCommand(program: Command, io: ProgramIO): void {
     .requiredOption('--client <name>', `the client: ${CLIENT_NAMES.join(', ')}`)
     .option('--scope <scope>', 'whose configuration: user, or project (this folder)', 'user')
     .option('--server <name>', "the name of the MCP server in the client's configuration (default: looked up there)")
+    .option('--wake-idle', 'codex: start a turn with codex queue when a result is there while a terminal is idle')
     .option('--print', 'print the file and what belongs into it (the default)')
     .option('--write', 'write it; entries of others stay as they are')
     .option('--remove', 'remove it')
@@ -42,6 +44,7 @@ when something is missing.
 
 Examples:
   $ agent-tasks hooks --client claude --write
+  $ agent-tasks hooks --client codex --wake-idle --write
   $ agent-tasks hooks --client codex --check
   $ agent-tasks hooks --client gemini --print
   $ agent-tasks hooks --client claude --scope project --remove`,
@@ -110,9 +113,14 @@ export function examineHooks(env: HookPlan['env'], folder: string): readonly Hoo
 // Never npx: it would run a package of the folder in which the client happens to be.
 const ownCommand = (): string[] => [execPath, realpathSync(argv[1] ?? '')]
 
-function readPlan({ client, scope, server }: HooksOptions, io: ProgramIO): HookPlan {
+function readPlan({ client, scope, server, wakeIdle }: HooksOptions, io: ProgramIO): HookPlan {
+  const name = oneOf('--client', client, CLIENT_NAMES) satisfies ClientName
+  if (wakeIdle === true && HOOK_CLIENTS[name].wakeArgs === undefined) {
+    throw new InvalidSettingError('--wake-idle', wakeIdle, `no value with --client ${name}`)
+  }
   return planOf({
-    client: oneOf('--client', client, CLIENT_NAMES) satisfies ClientName,
+    client: name,
+    wakesIdle: wakeIdle,
     scope: oneOf('--scope', scope, SCOPES),
     folder: cwd(),
     env: io.env,

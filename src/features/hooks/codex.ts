@@ -14,6 +14,7 @@ export const codex: HookClient = {
   hasManySessions: true,
   hooksCallTools: true,
   stopMs: 290_000,
+  wakeArgs: (sessionId, message) => ['queue', '--thread', sessionId, '--message', message],
   toolMs: 290_000,
   stopAnswer: (reason) => printed({ decision: 'block', reason }),
   promptAnswer: (additionalContext) =>
@@ -43,7 +44,7 @@ export const codexSetup: HookSetup = {
   },
   trust:
     'Codex runs a hook only after you have reviewed it: start `codex`, enter `/hooks`, and trust both. Until then, `codex exec` leaves them out and says nothing.',
-  entries: ({ server }) => [
+  entries: ({ server, wakesIdle = false }) => [
     {
       path: ['hooks', 'Stop'],
       value: {
@@ -52,7 +53,11 @@ export const codexSetup: HookSetup = {
             type: 'mcp_tool',
             server,
             tool: 'agent_tasks_stop',
-            input: { ...SESSION, stop_hook_active: '${stop_hook_active}' },
+            input: {
+              ...SESSION,
+              stop_hook_active: '${stop_hook_active}',
+              ...(wakesIdle && { wakes_idle: true }),
+            },
             timeout: 300,
           },
         ],

@@ -77,10 +77,15 @@ export function checkHooks(plan: HookPlan): readonly string[] {
   if (text === undefined) return [`${file} does not exist.`]
   if ('text' in setup) return text === setup.text(plan.target) ? [] : [`${file} is not as this version writes it.`]
   const present = ownEntries(file, text)
-  return setup
-    .entries(plan.target)
-    .filter((entry) => !present.some((one) => isDeepStrictEqual(one, entry)))
-    .map(({ path }) => `${file}: ${path.join('.')} has no entry as this version writes it.`)
+  const { wakesIdle = false } = plan.target
+  // Both are right, as the user has chosen.
+  const [missing = [], others = []] = [wakesIdle, !wakesIdle].map((isWoken) =>
+    setup
+      .entries({ ...plan.target, wakesIdle: isWoken })
+      .filter((entry) => !present.some((one) => isDeepStrictEqual(one, entry))),
+  )
+  if (others.length === 0) return []
+  return missing.map(({ path }) => `${file}: ${path.join('.')} has no entry as this version writes it.`)
 }
 
 /** The name under which the configuration of a client has this MCP server; undefined if it has none. */
@@ -138,9 +143,9 @@ function refuseForeign(file: string, text: string | undefined, isOwn: (text: str
 }
 
 export const planOf = (
-  plan: Omit<HookPlan, 'target'> & { readonly command: readonly string[]; readonly server?: string | undefined },
+  plan: Omit<HookPlan, 'target'> & Pick<HookTarget, 'command' | 'wakesIdle'> & { readonly server?: string | undefined },
 ): HookPlan => {
-  const { command, server, ...place } = plan
+  const { command, server, wakesIdle, ...place } = plan
   const name = server ?? findServerName(plan.client, place) ?? 'agent-tasks'
-  return { ...place, target: { command, server: name } }
+  return { ...place, target: { command, server: name, wakesIdle } }
 }

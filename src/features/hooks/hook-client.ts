@@ -22,6 +22,8 @@ export interface HookCall {
   readonly prompt?: string | undefined
   /** Whether the turn that has ended was continued by a hook. */
   readonly isContinued?: boolean | undefined
+  /** Whether the client is to be woken with its own command (`wakeArgs`) when something is owed while it is idle. Default false. */
+  readonly wakesIdle?: boolean | undefined
 }
 
 /** What a hook command prints, and how it exits. */
@@ -68,6 +70,8 @@ export interface HookClient {
   readonly toolMs: number
   /** Whether a hook wakes the client while it is idle. */
   readonly wakesIdle?: boolean
+  /** The arguments of its program that begin a turn of an idle conversation with a message. */
+  readonly wakeArgs?: (sessionId: string, message: string) => readonly string[]
   /** Makes the answer that continues a turn with this text. */
   readonly stopAnswer: (text: string) => HookOutput
   /** Makes the answer that adds this text to a prompt. Absent if a hook cannot add anything. */

@@ -14,6 +14,7 @@ const inputSchema = lazily(() =>
     transcript_path: text(4096).nullable(),
     transcriptPath: text(4096).nullable(),
     prompt: z.string().optional(),
+    wakes_idle: z.boolean().optional(),
     stop_hook_active: z.union([z.boolean(), z.enum(['true', 'false', ''])]).optional(),
   }),
 )
@@ -33,6 +34,7 @@ export function readHookInput(event: HookEvent, input: unknown): HookCall {
       sessionId: sessionId === '' ? undefined : sessionId,
       transcriptPath: transcriptPath === null || transcriptPath === '' ? undefined : transcriptPath,
       prompt: read.prompt,
+      wakesIdle: read.wakes_idle,
     }),
   }
 }

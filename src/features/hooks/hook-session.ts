@@ -111,6 +111,15 @@ export class HookSession {
     }
   }
 
+  /** Resolves to true when something is owed while the client is idle, and to false when a turn begins before that. */
+  async isOwedWhileIdle(): Promise<boolean> {
+    if (!this.#isIdle) return false
+    const isOver = this.#beginWait()
+    const isDue = (): boolean => this.#isIdle && this.#isOwed() && !this.#hasUnproven()
+    await this.#until(isDue, Infinity, isOver)
+    return !isOver.aborted && isDue()
+  }
+
   /** Ends the wait of a call. What is not proven stays leased: the next process looks for it in the transcript. */
   close(): void {
     this.#waiting?.abort()
@@ -194,10 +203,10 @@ export class HookSession {
   }
 
   /** The newest call waits. Returns a signal that aborts when it must not be answered any more. */
-  #beginWait(signal: AbortSignal): AbortSignal {
+  #beginWait(signal?: AbortSignal): AbortSignal {
     this.#waiting?.abort()
     this.#waiting = new AbortController()
-    return AbortSignal.any([signal, this.#waiting.signal])
+    return signal === undefined ? this.#waiting.signal : AbortSignal.any([signal, this.#waiting.signal])
   }
 
   /** Leases what is owed, and returns its text. */

@@ -17,6 +17,8 @@ export interface HookTarget {
   readonly server: string
   /** The program and arguments that run `agent-tasks`. */
   readonly command: readonly string[]
+  /** Whether to wake the client with its own command while it is idle, if it needs one for that. Default false. */
+  readonly wakesIdle?: boolean | undefined
 }
 
 /** An element of a list in a file of settings. `path` leads to the list. */

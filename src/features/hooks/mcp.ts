@@ -23,6 +23,7 @@ import { readHookInput } from './hook-input.js'
 import { openHookServer, type HookServer } from './hook-server.js'
 import { HookSession, type HookAnswer } from './hook-session.js'
 import { SESSION_ARGUMENT } from './session-argument.js'
+import { wakeIdle } from './idle-wake.js'
 import { isInTranscript, isTranscript } from './transcript.js'
 
 /** The tools that clients call in a hook of the type `mcp_tool`, and the events that they stand for. */
@@ -56,6 +57,8 @@ class HookConnection implements ConnectionPart {
   readonly #sessions: Map<string, HookSession>
   #client: HookClient | undefined
   #isOneShot = false
+  /** Whether the client is woken with its own command. Its hook at the end of a turn says so. */
+  #wakesIdle = false
   #process: FoundClient | undefined
   #server: HookServer | undefined
   #isClosed = false
@@ -114,7 +117,7 @@ class HookConnection implements ConnectionPart {
   #arrivalOf(owner: string): ResultArrival {
     const client = this.#client
     if (client === undefined || !this.#sessions.has(owner)) return this.#isOneShot ? 'never' : 'call'
-    return client.wakesIdle === true || this.#isHeadless(client) ? 'hook' : 'prompt'
+    return client.wakesIdle === true || this.#isHeadless(client) || this.#wakesIdle ? 'hook' : 'prompt'
   }
 
   /** Shortens a wait that the client would not wait for. */
@@ -131,7 +134,8 @@ class HookConnection implements ConnectionPart {
     const { app } = this.#connection
     const call = readHookInput(event, input)
     if (client === undefined || app.backend.untrusted !== undefined) return nothing
-    if (call.sessionId !== undefined && event !== 'stop' && event !== 'wake') {
+    // A client may start its servers after its first prompt.
+    if (event === 'start' || event === 'prompt' || this.#connection.identity?.sessionId === undefined) {
       this.#identify(client.name, call.sessionId)
     }
     if (event === 'start' && !app.backend.hasBegun) return nothing
@@ -140,7 +144,19 @@ class HookConnection implements ConnectionPart {
     const before = session.id
     const { text, end } = await session.answer(call, signal)
     if (session.id !== before) this.#update()
+    this.#wakesIdle ||= call.wakesIdle === true && client.wakeArgs !== undefined
+    if (event === 'stop' && text === undefined && call.wakesIdle === true) void this.#wakeLater(client, session)
     return { output: text === undefined ? NOTHING : outputOf(client, event, text), end }
+  }
+
+  /** Wakes an idle conversation with the command of the client when something is owed to it. */
+  async #wakeLater(client: HookClient, session: HookSession): Promise<void> {
+    const { id } = session
+    const { caller, app } = this.#connection
+    if (caller.isLocal !== true || id === undefined || client.wakeArgs === undefined || this.#isHeadless(client)) return
+    if (!(await session.isOwedWhileIdle())) return
+    const problem = await wakeIdle(client, this.#found(client), id)
+    if (problem !== undefined) app.backend.log('warn', `${client.title} was not woken`, problem)
   }
 
   #session(client: HookClient, call: HookCall): HookSession {

@@ -169,7 +169,8 @@ const idle = (line: string): WakingCase => ({
     const stage = open()
     const terminal = await launchInTerminal(stage, 8)
     terminal.type(line)
-    if (HOOK_CLIENTS[client].wakesIdle === true) {
+    const { wakesIdle, wakeArgs } = HOOK_CLIENTS[client]
+    if (wakesIdle === true || wakeArgs !== undefined) {
       await seen(gotResult(stage, 8), terminal)
       await wait(2000)
       assert.ok(terminal.screen().includes(line), 'the line has gone')

@@ -19,6 +19,8 @@ export interface WokenClient {
     readonly prepare: (home: string, cwd: string) => void
     readonly args: readonly string[]
     readonly ready: RegExp
+    /** What it asks before it runs hooks, and the key that says yes. */
+    readonly accept?: { readonly question: RegExp; readonly key: string }
     /** Where in HOME the ids of its conversations are found, if it has the command `/clear`. */
     readonly sessions?: { readonly folder: string; readonly id: RegExp }
   }
@@ -93,8 +95,9 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
           join(home, '.codex/config.toml'),
           `\n[projects.${JSON.stringify(cwd)}]\ntrust_level = "trusted"\n`,
         ),
-      args: ['--dangerously-bypass-hook-trust'],
-      ready: /›/,
+      args: [],
+      ready: /› Ask/,
+      accept: { question: /hooks need review/, key: 't' },
       sessions: { folder: '.codex/sessions', id: /rollout-[\dT-]+-([\da-f]{8}-[\da-f-]+)\.jsonl$/ },
     },
     sessionIn: /"thread_id":"([\w-]+)"/,

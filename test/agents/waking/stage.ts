@@ -4,6 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { basename, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { HOOK_CLIENTS } from '../../../src/features/hooks/clients.js'
+import { argumentsOf } from '../../../src/features/hooks/client-process.js'
 import { planOf, writeHooks } from '../../../src/features/hooks/configure.js'
 import type { ClientName } from '../../../src/features/hooks/hook-client.js'
 import { AGENTS } from '../agents.js'
@@ -88,7 +90,8 @@ export function openWakingStage(
   const server = [process.execPath, MAIN, 'mcp', '--config', config]
   const addHooks = (client: ClientName): void => {
     WOKEN[client].addServer(home, cwd, server)
-    writeHooks(planOf({ client, scope: 'user', folder: cwd, env, command: [process.execPath, MAIN] }))
+    const wakesIdle = HOOK_CLIENTS[client].wakeArgs !== undefined
+    writeHooks(planOf({ client, scope: 'user', folder: cwd, env, command: [process.execPath, MAIN], wakesIdle }))
   }
   addHooks(name)
   const subagents: object[] = [sleeper]
@@ -111,7 +114,9 @@ export function openWakingStage(
   writeFileSync(config, JSON.stringify({ maxAsyncTasks: 10, store: '.store', subagents }))
   const mark = basename(folder)
   const sessionIdIn = (output: string): string | undefined =>
-    sessionFolder === undefined ? sessionIn.exec(output)?.[1] : readdirSync(join(home, sessionFolder))[0]
+    sessionFolder === undefined
+      ? sessionIn.exec(output)?.[1]
+      : readdirSync(join(home, sessionFolder)).find((name) => /^[\da-f]{8}-[\da-f-]+$/.test(name))
   const children = new Set<ChildProcess>()
   const terminals = new Set<Terminal>()
   const kill = (child: ChildProcess): void => {
@@ -133,6 +138,12 @@ export function openWakingStage(
       for (let waited = 0; !interactive.ready.test(terminal.screen()); waited += 200) {
         if (waited > 60_000) throw new Error(`it is not ready: ${terminal.screen()}`)
         await wait(200)
+      }
+      if (interactive.accept !== undefined) {
+        await terminal.shows(interactive.accept.question)
+        terminal.press(interactive.accept.key)
+        await terminal.shows(interactive.ready)
+        await wait(1000)
       }
       return terminal
     },
@@ -164,6 +175,8 @@ export function openWakingStage(
     close: async () => {
       for (const child of children) kill(child)
       for (const terminal of terminals) terminal.close()
+      // Codex leaves a server behind, with the MCP servers of its conversations.
+      for (const pid of processesWith(folder)) process.kill(pid, 'SIGKILL')
       // A client in a terminal writes its files while it ends.
       await wait(terminals.size > 0 ? 3000 : 200)
       rmSync(folder, { recursive: true, force: true, maxRetries: 40, retryDelay: 100 })
@@ -183,6 +196,12 @@ function launchOf(tool: string, subagent_name: string, goal_prompt: string): str
   const json = JSON.stringify({ subagent_name, goal_prompt, async: true })
   return `[[tool ${tool} ${json.replaceAll('[', '\\u005b').replaceAll(']', '\\u005d')}]]`
 }
+
+/** The processes whose command line has a text. */
+const processesWith = (text: string): readonly number[] =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && pid !== process.pid && argumentsOf(pid).some((argument) => argument.includes(text)))
 
 /** Removes what runs with this prefix have left. */
 export function removeStages(prefix: string): void {

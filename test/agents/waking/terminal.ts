@@ -6,6 +6,8 @@ export interface Terminal {
   screen(): string
   /** Types a text, without a line break. */
   type(text: string): void
+  /** Resolves when the screen shows this. */
+  shows(text: RegExp): Promise<void>
   /** Presses a key, as tmux names it. */
   press(key: string): void
   /** Types a line, and enters it when the screen shows it. */
@@ -32,17 +34,21 @@ export function openTerminal(
   const screen = (): string => tmux('capture-pane', '-p', '-t', name)
   const type = (text: string): void => void tmux('send-keys', '-t', name, '-l', text)
   const press = (key: string): void => void tmux('send-keys', '-t', name, key)
+  const until = async (condition: () => boolean, what: string): Promise<void> => {
+    for (let waited = 0; !condition(); waited += 100) {
+      if (waited > 60_000) throw new Error(`the screen does not show ${what}: ${screen()}`)
+      await wait(100)
+    }
+  }
   return {
+    shows: (text) => until(() => text.test(screen()), String(text)),
     screen,
     type,
     press,
     submit: async (text) => {
       type(text)
       const end = bare(text).slice(-12)
-      for (let waited = 0; !bare(screen()).includes(end); waited += 100) {
-        if (waited > 60_000) throw new Error(`the screen does not show ${end}: ${screen()}`)
-        await wait(100)
-      }
+      await until(() => bare(screen()).includes(end), end)
       // Some take an Enter right after other keys for a part of what is pasted.
       await wait(1000)
       press('Enter')

@@ -37,6 +37,14 @@ describe('agent-tasks hooks', () => {
     expect(existsSync(join(home, '.codex'))).toBe(false)
   })
 
+  it('refuses a choice that the client does not have', async () => {
+    const { code, stderr } = await run('--client', 'claude', '--wake-idle', '--write')
+    expect(code).not.toBe(0)
+    expect(stderr).toContain('--wake-idle')
+    expect(stderr).toContain('with --client claude')
+    expect((await run('--client', 'codex', '--wake-idle')).stdout).toContain('"wakes_idle": true')
+  })
+
   it('writes, checks and removes them', async () => {
     expect((await run('--client', 'claude', '--check')).code).toBe(6)
     expect((await run('--client', 'claude', '--write')).stdout).toContain(

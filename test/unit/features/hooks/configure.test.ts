@@ -284,3 +284,15 @@ describe('the name of the server', () => {
     expect(plan('claude').target.server).toBe('agent-tasks')
   })
 })
+
+it('codex is woken while it is idle only if the user has chosen that', () => {
+  const woken = planOf({ ...plan('codex'), command: ['/usr/bin/node', '/a b/main.js'], wakesIdle: true })
+  expect(printHooks(plan('codex')).text).not.toContain('wakes_idle')
+  expect(printHooks(woken).text).toContain('"wakes_idle": true')
+  for (const chosen of [woken, plan('codex')]) {
+    writeHooks(chosen)
+    expect(checkHooks(plan('codex'))).toEqual([])
+    expect(checkHooks(woken)).toEqual([])
+  }
+  expect(readFileSync(fileOf('codex'), 'utf8')).not.toContain('wakes_idle')
+})

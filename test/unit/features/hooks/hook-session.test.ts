@@ -300,6 +300,29 @@ describe('an interactive client', () => {
     expect(deliveryOf('a')).toBe('delivered')
   })
 
+  it('is woken with its own command when something is owed, which the next prompt brings', async () => {
+    const { session, launch, end, ask } = openStage({ client: codex, isHeadless: false })
+    expect(await session.isOwedWhileIdle()).toBe(false)
+    await launch('a')
+    expect(await ask({ event: 'stop' })).toBeUndefined()
+    const owed = session.isOwedWhileIdle()
+    expect(await hasSettled(owed)).toBe(false)
+    await end('a')
+    expect(await owed).toBe(true)
+    expect(await ask({ event: 'prompt', prompt: 'A background task has ended.' })).toContain('the result of a')
+  })
+
+  it('is not woken with its own command when a person writes first', async () => {
+    const { session, launch, end, ask, clock } = openStage({ client: codex, isHeadless: false })
+    await launch('a')
+    await ask({ event: 'stop' })
+    const owed = session.isOwedWhileIdle()
+    await ask({ event: 'prompt', prompt: 'Hello' })
+    await end('a')
+    expect(await owed).toBe(false)
+    expect(clock.nextDue).toBeUndefined()
+  })
+
   it('is not woken while a turn runs, which a person has begun', async () => {
     const { launch, end, ask } = openStage({ isHeadless: false })
     await launch('a')

@@ -188,6 +188,18 @@ describe('the store of a conversation', () => {
     expect(text).toContain('kept')
   })
 
+  it('is found by the end of a turn, if the server was started after the prompt', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hooks-store-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const options = { store: join(folder, 'store'), folder, projectFolder: folder }
+    const first = await connect('opencode', options)
+    await first.hook('agent_tasks_prompt', { session_id: 'one', prompt: 'Hello' })
+    first.end(await first.launch(), 'kept')
+    await first.server.close()
+    const again = await connect('opencode', options)
+    expect(await again.hook('agent_tasks_stop', { session_id: 'one' })).toContain('kept')
+  })
+
   it.each(['2025-11-25', '2026-07-28'])(
     'is that of the environment, whatever a client of %s asks first',
     async (version) => {
