@@ -93,7 +93,8 @@ const killed: WakingCase = {
       assert.ok(id !== undefined, 'the run has printed no id')
       // The server of a killed client needs a moment to end.
       await wait(500)
-      const again = stage.run(says(6), id)
+      // Copilot CLI asks the model before its servers are there. A model takes its time.
+      const again = stage.run(`[[slow 3000]] ${says(6)}`, id)
       const { code } = await again.ended
       assert.equal(code, 0, `resumed: exit code ${String(code)}: ${again.output().slice(-300)}`)
       const ends = stage

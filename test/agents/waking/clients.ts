@@ -19,8 +19,8 @@ export interface WokenClient {
     readonly prepare: (home: string, cwd: string) => void
     readonly args: readonly string[]
     readonly ready: RegExp
-    /** What it asks before it runs hooks, and the key that says yes. */
-    readonly accept?: { readonly question: RegExp; readonly key: string }
+    /** What it asks before it runs hooks, and the keys that say yes. */
+    readonly accept?: { readonly question: RegExp; readonly keys: readonly string[] }
     /** Where in HOME the ids of its conversations are found, if it has the command `/clear`. */
     readonly sessions?: { readonly folder: string; readonly id: RegExp }
   }
@@ -97,7 +97,7 @@ export const WOKEN: Readonly<Record<ClientName, WokenClient>> = {
         ),
       args: [],
       ready: /› Ask/,
-      accept: { question: /hooks need review/, key: 't' },
+      accept: { question: /\d\. Trust all/, keys: ['2', 'Enter'] },
       sessions: { folder: '.codex/sessions', id: /rollout-[\dT-]+-([\da-f]{8}-[\da-f-]+)\.jsonl$/ },
     },
     sessionIn: /"thread_id":"([\w-]+)"/,

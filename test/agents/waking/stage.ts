@@ -135,16 +135,12 @@ export function openWakingStage(
       interactive.prepare(home, cwd)
       const terminal = openTerminal(mark, cwd, [command, ...interactive.args], env)
       terminals.add(terminal)
-      for (let waited = 0; !interactive.ready.test(terminal.screen()); waited += 200) {
-        if (waited > 60_000) throw new Error(`it is not ready: ${terminal.screen()}`)
-        await wait(200)
-      }
       if (interactive.accept !== undefined) {
         await terminal.shows(interactive.accept.question)
-        terminal.press(interactive.accept.key)
-        await terminal.shows(interactive.ready)
-        await wait(1000)
+        for (const key of interactive.accept.keys) terminal.press(key)
       }
+      await terminal.shows(interactive.ready)
+      await wait(1000)
       return terminal
     },
     launch: (seconds) => launchOf(tool, 'sleeper', String(seconds)),
