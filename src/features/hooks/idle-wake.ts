@@ -1,6 +1,7 @@
 /** Wakes a client that is idle with a command of its own. The message has no result: a hook adds what is owed to it, as to the prompt of a person. */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { stateOf } from '../../system/process-identity.js'
 import type { FoundClient } from './client-process.js'
 import type { HookClient } from './hook-client.js'
 
@@ -20,6 +21,7 @@ export async function wakeIdle(
   sessionId: string,
 ): Promise<string | undefined> {
   if (wakeArgs === undefined || identity === undefined) return 'the client cannot be woken'
+  if (stateOf(identity) !== 'alive') return 'the client has ended'
   const { pid } = identity
   // A server of the client that outlives its terminals would run turns that nobody sees.
   if (args.includes('app-server') && !hasSocketClient(pid)) return 'no terminal is connected to the client'

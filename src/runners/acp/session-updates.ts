@@ -65,9 +65,7 @@ export interface SessionUpdates {
    * does it after its answer.
    */
   discardUntil(loaded: Promise<unknown>, clock: Clock): Promise<void>
-  /**
-   * The prompt is sent. What came before it is no part of its answer: Gemini CLI 0.61.0 reports a change of its mode as a message.
-   */
+  /** Begins the answer to the prompt. Agents may send messages earlier: Gemini CLI 0.61.0 reports a change of its mode as one. */
   startAnswer(): void
   /** Returns kind and title of a tool call. If the request lacks them, they come from earlier updates. */
   toolCall(request: {

@@ -172,7 +172,7 @@ export function openWakingStage(
       for (const child of children) kill(child)
       for (const terminal of terminals) terminal.close()
       // Codex leaves a server behind, with the MCP servers of its conversations.
-      for (const pid of processesWith(folder)) process.kill(pid, 'SIGKILL')
+      for (const pid of processesWith(folder)) killQuietly(pid)
       // A client in a terminal writes its files while it ends.
       await wait(terminals.size > 0 ? 3000 : 200)
       rmSync(folder, { recursive: true, force: true, maxRetries: 40, retryDelay: 100 })
@@ -191,6 +191,15 @@ function agentOf(name: ClientName) {
 function launchOf(tool: string, subagent_name: string, goal_prompt: string): string {
   const json = JSON.stringify({ subagent_name, goal_prompt, async: true })
   return `[[tool ${tool} ${json.replaceAll('[', '\\u005b').replaceAll(']', '\\u005d')}]]`
+}
+
+/** The process may have ended meanwhile. */
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
 }
 
 /** The processes whose command line has a text. */

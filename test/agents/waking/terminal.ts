@@ -18,8 +18,6 @@ export interface Terminal {
 /** Without frames and spaces, which come into a line when it is broken. */
 const bare = (text: string): string => text.replaceAll(/[^\w[\]{}":,.-]/g, '')
 
-const tmux = (...args: readonly string[]): string => execFileSync('tmux', args, { encoding: 'utf8' })
-
 /** @throws Error if tmux is not installed */
 export function openTerminal(
   name: string,
@@ -27,6 +25,9 @@ export function openTerminal(
   command: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Terminal {
+  // A server of its own: it ends with its terminal.
+  const tmux = (...args: readonly string[]): string =>
+    execFileSync('tmux', ['-L', name, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
   const variables = Object.entries<string | undefined>({ ...env, TERM: 'xterm-256color' }).flatMap(([key, value]) =>
     value === undefined ? [] : [`${key}=${value}`],
   )
@@ -55,7 +56,7 @@ export function openTerminal(
     },
     close: () => {
       try {
-        tmux('kill-session', '-t', name)
+        tmux('kill-server')
       } catch {
         // The program has ended by itself.
       }

@@ -54,6 +54,9 @@ it('says why it has failed', async () => {
   expect(await wakeIdle(failing, startClient(), 'one')).toContain('Command failed')
   const gone = { args: ['codex'], identity: undefined }
   expect(await wakeIdle(codex, gone, 'one')).toBe('the client cannot be woken')
+  // Another process has its pid now.
+  const identity = { pid: process.pid, start: '1', boot: identityOf(process.pid)?.boot ?? '' }
+  expect(await wakeIdle(codex, { args: ['codex'], identity }, 'one')).toBe('the client has ended')
 })
 
 it('is not run for a server of the client to which no terminal is connected', async () => {
